@@ -13,7 +13,7 @@ from toolreeve.config.mcp_servers.dialects import plain
 from toolreeve.config.mcp_servers.expansion import Surroundings
 from toolreeve.config.mcp_servers.reader import MAX_SERVERS, Origin, is_ourselves, parse_servers
 from toolreeve.config.readable_files import is_readable_file
-from toolreeve.core.documents import Document, parse_toml
+from toolreeve.core.documents import Document, parse_toml, parse_yaml
 from toolreeve.core.errors import ConfigError
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -23,6 +23,10 @@ _OWN_KEYS = frozenset({"trusted", "danger", "prefix"})
 
 _DROPPED_IF_EMPTY = frozenset({"args", "env", "headers", "deny", "env_pass"})
 """Keys that mean nothing if empty; an empty `allow`, in contrast, allows nothing."""
+
+
+_STARTS = frozenset({"command", "cmd", "url", "uri"})
+"""Keys that say how a server is started or reached."""
 
 
 class Unfit(Exception):
@@ -85,10 +89,10 @@ def parse_client_file(client: KnownClient, place: ConfigLocation, text: str) -> 
 
 
 def _parse(client: KnownClient, place: ConfigLocation, text: str) -> Document:
-    parse = parse_toml if client.format == "toml" else json_document
+    parse = {"toml": parse_toml, "yaml": parse_yaml, "json": json_document}[client.format]
     document = parse(text.removeprefix(BOM), str(place.path))
     if not isinstance(document.value, Mapping | None):
-        raise ConfigError("is not a JSON object", source=place.path, line=1)
+        raise ConfigError(f"is not a {client.format.upper()} object", source=place.path, line=1)
     return document
 
 
@@ -97,12 +101,15 @@ def _classify(client: KnownClient, place: ConfigLocation, text: str, document: D
     kept: list[KeptEntry] = []
     ours: list[KeyPath] = []
     value = document.value or {}
+    kept += _left_by_hand(client, value)
     for section, servers in _sections(client, value):
         if not isinstance(servers, Mapping):
             raise document.error("is not a table of servers", path=section)
         if len(adoptable) + len(servers) > MAX_SERVERS:
             raise document.error(f"holds more than {MAX_SERVERS} servers", path=section)
         for key, raw in servers.items():
+            if (*section, key) in client.by_hand:
+                continue
             if isinstance(raw, Mapping) and is_ourselves(raw):
                 ours.append(section)
                 continue
@@ -120,6 +127,16 @@ def _classify(client: KnownClient, place: ConfigLocation, text: str, document: D
         kept=tuple(kept),
         ours=tuple(ours),
     )
+
+
+def _left_by_hand(client: KnownClient, value: Mapping[str, Any]) -> Iterator[KeptEntry]:
+    """The servers that we do not move. An extension that is part of the client itself is none."""
+    for pattern in client.by_hand:
+        for section, servers in _below(value, pattern, ()):
+            for key, raw in servers.items() if isinstance(servers, Mapping) else ():
+                started = isinstance(raw, Mapping) and not _STARTS.isdisjoint(raw)
+                if started and not is_ourselves({"command": raw.get("cmd"), **raw}):
+                    yield KeptEntry(section=section, key=str(key), why=client.how_by_hand)
 
 
 def why_not_started(client: KnownClient, value: Mapping[str, Any], key: str) -> str:

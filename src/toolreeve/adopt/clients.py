@@ -33,13 +33,14 @@ class KnownClient:
     `url` means, `bare_variables` whether `$NAME` is a variable, `entry` what an entry needs besides command and args.
     `has_folder` is False if it starts its servers in `/`. `allowed` and `excluded` are the paths of the lists of the
     only servers it starts, and of those it does not. `command_list` says that `command` holds the arguments, too.
-    `own_tools` says how to switch off the client's own shell and file tools, which do not pass through us."""
+    `own_tools` says how to switch off the client's own shell and file tools, which do not pass through us. The servers
+    of the sections `by_hand` are not moved; `how_by_hand` says what the user can do."""
 
     name: str
     title: str
     paths: Paths
     sections: tuple[KeyPath, ...] = (("mcpServers",),)
-    format: Literal["json", "toml"] = "json"
+    format: Literal["json", "toml", "yaml"] = "json"
     url_kind: Literal["http", "sse"] = "http"
     bare_variables: bool = False
     has_folder: bool = True
@@ -47,6 +48,8 @@ class KnownClient:
     excluded: tuple[KeyPath, ...] = ()
     command_list: bool = False
     own_tools: str = ""
+    by_hand: tuple[KeyPath, ...] = ()
+    how_by_hand: str = ""
     entry: Mapping[str, Any]
 
     def places(self, environ: Mapping[str, str], workspace: Path, platform: str) -> tuple[ConfigLocation, ...]:
@@ -86,7 +89,8 @@ CLIENTS: Mapping[str, KnownClient] = {
             title="Claude Code",
             paths=_own_and_shared(".claude.json", ".mcp.json"),
             sections=(("mcpServers",), ("projects", EACH, "mcpServers")),
-            own_tools='add "permissions": {"deny": ["Bash", "Edit", "Write", "WebFetch"]} to ~/.claude/settings.json',
+            own_tools='add "permissions": {"deny": ["Bash", "Edit", "Write", "NotebookEdit", "WebFetch"]} to'
+            " ~/.claude/settings.json",
             entry={"type": "stdio"},
         ),
         KnownClient(name="claude-desktop", title="Claude Desktop", paths=_claude_desktop, has_folder=False, entry={}),
@@ -94,7 +98,8 @@ CLIENTS: Mapping[str, KnownClient] = {
             name="cursor",
             title="Cursor",
             paths=_own_and_shared(".cursor/mcp.json", ".cursor/mcp.json"),
-            own_tools="choose a custom mode without its terminal and edit tools",
+            own_tools="use its Ask mode, which only reads; in its CLI, add"
+            ' "permissions": {"deny": ["Shell(**)", "Write(**)"]} to ~/.cursor/cli-config.json',
             entry={},
         ),
         KnownClient(
@@ -102,7 +107,8 @@ CLIENTS: Mapping[str, KnownClient] = {
             title="VS Code",
             paths=_vs_code,
             sections=(("servers",),),
-            own_tools="deselect its terminal and edit tools in the tool picker of the chat",
+            own_tools="deselect its execute and edit tools under Configure Tools in the chat, or use a custom agent"
+            " whose tools leave them out",
             entry={"type": "stdio"},
         ),
         KnownClient(
@@ -111,7 +117,8 @@ CLIENTS: Mapping[str, KnownClient] = {
             paths=_own(".codex/config.toml"),
             sections=(("mcp_servers",),),
             format="toml",
-            own_tools='set sandbox_mode = "read-only" and features.shell_tool = false in ~/.codex/config.toml',
+            own_tools='set features.shell_tool = false and sandbox_mode = "read-only" in ~/.codex/config.toml; its'
+            " patch tool stays, and asks before it writes",
             entry={},
         ),
         KnownClient(
@@ -122,7 +129,7 @@ CLIENTS: Mapping[str, KnownClient] = {
             bare_variables=True,
             allowed=(("mcp", "allowed"), ("allowMCPServers",)),
             excluded=(("mcp", "excluded"), ("excludeMCPServers",)),
-            own_tools='add "tools": {"exclude": ["run_shell_command", "write_file", "replace"]} to its settings.json',
+            own_tools="deny run_shell_command, write_file and replace with a rule in ~/.gemini/policies/toolreeve.toml",
             entry={},
         ),
         KnownClient(
@@ -130,14 +137,15 @@ CLIENTS: Mapping[str, KnownClient] = {
             title="Zed",
             paths=_own_and_shared(".config/zed/settings.json", ".zed/settings.json"),
             sections=(("context_servers",),),
-            own_tools="switch its terminal and edit tools off in the agent profile",
+            own_tools="switch terminal, edit_file and its other writing tools off in the agent profile, or use the"
+            " profile Ask",
             entry={"source": "custom"},
         ),
         KnownClient(
             name="windsurf",
             title="Windsurf",
             paths=_own(".codeium/windsurf/mcp_config.json"),
-            own_tools="set its terminal's auto-execution to off; its edit tools cannot be switched off",
+            own_tools="no switch is known to us; see its documentation",
             entry={},
         ),
         KnownClient(
@@ -148,7 +156,7 @@ CLIENTS: Mapping[str, KnownClient] = {
             bare_variables=True,
             allowed=(("mcp", "allowed"), ("allowMCPServers",)),
             excluded=(("mcp", "excluded"), ("excludeMCPServers",)),
-            own_tools='add "tools": {"exclude": ["run_shell_command", "write_file", "edit"]} to its settings.json',
+            own_tools='add "permissions": {"deny": ["Bash", "Edit", "monitor"]} to its settings.json',
             entry={},
         ),
         KnownClient(
@@ -157,15 +165,29 @@ CLIENTS: Mapping[str, KnownClient] = {
             paths=_own_and_shared(".config/opencode/opencode.json", "opencode.json"),
             sections=(("mcp",),),
             command_list=True,
-            own_tools='add "tools": {"bash": false, "write": false, "edit": false} to ~/.config/opencode/opencode.json',
+            own_tools='add "permission": {"bash": "deny", "edit": "deny"} to ~/.config/opencode/opencode.json',
+            by_hand=(("mcp", "servers"),),
+            how_by_hand="the format of opencode 2 is not edited: move it to your toolreeve.toml, and add a server"
+            " whose command is `toolreeve mcp`",
             entry={"type": "local", "enabled": True},
         ),
         KnownClient(
             name="copilot",
             title="Copilot CLI",
             paths=_own(".copilot/mcp-config.json"),
-            own_tools="start it with --deny-tool shell --deny-tool write",
+            own_tools="start it with --deny-tool=shell --deny-tool=write",
             entry={"type": "local", "tools": ["*"]},
+        ),
+        KnownClient(
+            name="goose",
+            title="goose",
+            paths=_own(".config/goose/config.yaml"),
+            sections=(),
+            format="yaml",
+            by_hand=(("extensions",),),
+            how_by_hand="YAML is not edited: move it to your toolreeve.toml, add an extension of type stdio with cmd"
+            " `toolreeve` and args `[mcp]`, and switch off `developer`, goose's own shell (`goose configure`)",
+            entry={},
         ),
     )
 }

@@ -47,7 +47,7 @@ def take_servers(found: ClientFile, command: Sequence[str]) -> Remainder:
             f"would not start {OURS!r}: {why}", source=found.place.path, fix="change that and run this again"
         )
     reversal = ServersTaken(
-        format=found.client.format,
+        format="toml" if found.client.format == "toml" else "json",
         servers=tuple(removed.items()),
         entry=None if entry is None else home,
     )

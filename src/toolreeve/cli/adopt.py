@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OWN_FOLDER = "toolreeve"
 NAMES = (
     *("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed"),
-    *("windsurf", "qwen", "opencode", "copilot"),
+    *("windsurf", "qwen", "opencode", "copilot", "goose"),
 )
 
 
@@ -43,7 +43,8 @@ def adopt(names: Sequence[str], **flags: bool) -> int:
     """Adopt the MCP servers of other clients.
 
     The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI, Zed, Windsurf, Qwen Code, opencode and
-    Copilot CLI move into your toolreeve.toml, and each client gets one entry that starts `toolreeve mcp`.
+    Copilot CLI move into your toolreeve.toml, and each client gets one entry that starts `toolreeve mcp`. For goose, it
+    says what to move by hand.
     """
     if flags["undo"]:
         return _undo(current(), force=flags["force"])

@@ -125,6 +125,35 @@ def test_the_servers_of_newer_agents_are_adopted_in_their_own_format_and_put_bac
     assert path.read_text() == before
 
 
+GOOSE = """\
+GOOSE_MODE: auto  # mine
+extensions:
+  developer: {type: builtin, name: developer, enabled: true}
+  notes: {type: stdio, cmd: notes, args: [], enabled: true}
+  far: {type: streamable_http, uri: "https://example.com/mcp", enabled: true}
+  ours: {type: stdio, cmd: toolreeve, args: [mcp], enabled: true}
+"""
+BY_HAND = {
+    ".config/goose/config.yaml": (GOOSE, ["notes", "far"]),
+    ".config/opencode/opencode.json": ('{"mcp": {"servers": {"s": {"type": "local", "command": ["a"]}}}}', ["s"]),
+}
+
+
+@pytest.mark.parametrize("file", BY_HAND)
+def test_servers_that_we_do_not_move_are_named_with_what_to_do(shell: Shell, file: str) -> None:
+    text, names = BY_HAND[file]
+    path = put(shell.home / file, text)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert done.status == 0
+    (client,) = done.json["clients"]
+    assert list(client["kept"]) == names
+    assert all("toolreeve.toml" in why and "`toolreeve" in why for why in client["kept"].values())
+    assert path.read_text() == text
+    assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()
+
+
 def test_what_adoption_means_is_said(installed: Shell) -> None:
     done = installed.run("adopt", "--no-count")
 
