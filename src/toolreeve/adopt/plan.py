@@ -16,6 +16,7 @@ from toolreeve.adopt.reversal import BlocksAdded, Reversal
 from toolreeve.adopt.server_entries import Remainder, take_servers
 from toolreeve.adopt.server_names import AssignedName, ServerNames
 from toolreeve.adopt.toml_edit import with_tables
+from toolreeve.adopt.trust import SETTINGS
 from toolreeve.config.mcp_servers.dialects import plain as in_our_words
 from toolreeve.config.mcp_servers.names import server_name
 from toolreeve.config.mcp_servers.reader import entries, sections
@@ -71,9 +72,10 @@ def new_plan(
     command: Sequence[str],
     shared: bool,
     workspace: Path | None = None,
+    trust: Mapping[str, str] | None = None,
 ) -> AdoptionPlan:
     """`own` is the user's toolreeve.toml, `command` starts us; `shared` includes the workspace's files. `workspace` is
-    for clients without a folder; None if the user's file sets one for all."""
+    for clients without a folder; None if the user's file sets one for all. `trust` is chosen by new server."""
     drafts = [_draft(client, place, command, workspace, shared=shared) for client, place in places]
     names = ServerNames(_known(own))
     comments: dict[str, list[Sequence[str]]] = {}
@@ -91,6 +93,8 @@ def new_plan(
             secrets |= _secrets(draft.found)
             if not draft.found.place.shared:
                 personal += [assigned.name for _, assigned in row.adopted]
+    for name, choice in (trust or {}).items():
+        names.added[name] = {**names.added[name], **SETTINGS[choice]}
     own_change = _own_change(own, own_text, names, comments)
     if own_change is not None:
         changes.insert(0, own_change)

@@ -47,9 +47,10 @@ class ServerNames:
         return next(name for name in itertools.chain([longer], numbered) if name not in self.entries)
 
 
-_NOT_IDENTITY = frozenset({"enabled", "timeout", "connect_timeout", "type", "transport"})
+_NOT_IDENTITY = frozenset({"enabled", "timeout", "connect_timeout", "type", "transport", "trusted", "danger"})
 
 
 def _identity(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two entries the same server: not whether it is enabled, nor its timeouts and transport."""
+    """What makes two entries the same server: not whether it is enabled or trusted, nor its timeouts and
+    transport."""
     return {key: value for key, value in entry.items() if value and key not in _NOT_IDENTITY}

@@ -4,17 +4,20 @@ They go into the user's own file, and each client gets one entry that starts `to
 where, and what stayed and why. Every change can be undone with `--undo`.
 """
 
+import asyncio
 import difflib
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolreeve.cli.options import CliCommand, Options, current
+from toolreeve.cli.confirm import choose
+from toolreeve.cli.options import CliCommand, Options, current, on_terminal
 from toolreeve.cli.output import note, print_json, print_table, print_text
 from toolreeve.core.errors import ConfigError, ExitStatus
 
@@ -36,10 +39,16 @@ NAMES = (
 @click.option("--force", is_flag=True, help="With --undo: restore whole files, discarding later changes.")
 @click.option("--client", "names", multiple=True, type=click.Choice(NAMES), help="Only this client; repeatable.")
 @click.option("--project", is_flag=True, help="Include files of the workspace, such as .mcp.json.")
+@click.option(
+    "--trust",
+    multiple=True,
+    metavar="[SERVER=]CHOICE",
+    help="How far to trust the servers: ask (default), reads or all; repeatable. Asked on a terminal if not given.",
+)
 @click.option("--search/--no-search", default=True, help="Let clients search for tools (default), or list them all.")
 @click.option("--count", is_flag=True, help="Measure the tool lists in a dry run too: starts the servers.")
 @click.option("--no-count", is_flag=True, help="Do not start the servers to measure their tool lists.")
-def adopt(names: Sequence[str], **flags: bool) -> int:
+def adopt(names: Sequence[str], trust: Sequence[str], **flags: bool) -> int:
     """Adopt the MCP servers of other clients.
 
     The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI, Zed, Windsurf, Qwen Code, opencode and
@@ -51,10 +60,35 @@ def adopt(names: Sequence[str], **flags: bool) -> int:
     if flags["force"]:
         raise click.UsageError("--force needs --undo")
     count = flags["count"] or not (flags["dry_run"] or flags["no_count"])
-    return _adopt(current(), names, count=count, **{key: flags[key] for key in ("dry_run", "project", "search")})
+    plan = partial(_plan, current().configuration(), names, project=flags["project"], search=flags["search"])
+    chosen = _trust(current(), plan(), trust, dry_run=flags["dry_run"])
+    return _adopt(current(), partial(plan, trust=chosen), dry_run=flags["dry_run"], search=flags["search"], count=count)
 
 
-def _adopt(options: Options, names: Sequence[str], *, dry_run: bool, project: bool, search: bool, count: bool) -> int:
+def _trust(options: Options, plan: "AdoptionPlan", given: Sequence[str], *, dry_run: bool) -> dict[str, str]:
+    """The choice for each new server: as given, else as the user answers, else to ask."""
+    from toolreeve.adopt.trust import MEANINGS, parse_choices
+
+    if given or dry_run or options.json or not on_terminal():
+        try:
+            return parse_choices(given, plan.added)
+        except ValueError as problem:
+            raise click.BadParameter(str(problem), param_hint="--trust") from None
+
+    async def ask() -> dict[str, str]:
+        answers = {name: await choose(_question(name, plan), MEANINGS) for name in plan.added}
+        return {name: answer for name, answer in answers.items() if answer is not None}
+
+    return asyncio.run(ask())
+
+
+def _question(name: str, plan: "AdoptionPlan") -> str:
+    entry = plan.added[name]
+    target = entry.get("url") or " ".join([str(entry.get("command", "")), *map(str, entry.get("args", ()))])
+    return f"How far do you trust the server {name!r} ({_redact(target, plan.secrets)})?"
+
+
+def _adopt(options: Options, make: "Callable[[], AdoptionPlan]", *, dry_run: bool, search: bool, count: bool) -> int:
     from toolreeve.adopt.backups import Backups
 
     found = options.configuration()
@@ -62,7 +96,7 @@ def _adopt(options: Options, names: Sequence[str], *, dry_run: bool, project: bo
     folder: Path | None = None
     outcomes: list[ChangeOutcome] = []
     with nullcontext() if dry_run else backups.locked():
-        plan = _plan(found, names, project=project, search=search)
+        plan = make()
         if plan.changes and not dry_run:
             folder, outcomes = _write(backups, plan, found.user_file)
     tokens = _measure(options, plan) if count and plan.servers else None
@@ -88,7 +122,14 @@ def _write(backups: "Backups", plan: "AdoptionPlan", user_file: Path) -> "tuple[
     return backups.apply(plan.changes, private=[user_file])
 
 
-def _plan(found: "Configuration", names: Sequence[str], *, project: bool, search: bool) -> "AdoptionPlan":
+def _plan(
+    found: "Configuration",
+    names: Sequence[str],
+    *,
+    project: bool,
+    search: bool,
+    trust: Mapping[str, str] | None = None,
+) -> "AdoptionPlan":
     from toolreeve.adopt.clients import CLIENTS, locate_files
     from toolreeve.adopt.plan import new_plan
     from toolreeve.core.documents import Document, parse_toml
@@ -106,6 +147,7 @@ def _plan(found: "Configuration", names: Sequence[str], *, project: bool, search
             command=[*own_command(), "--search"] if search else own_command(),
             shared=project,
             workspace=_default_workspace(found),
+            trust=trust,
         )
     except ConfigError as problem:
         raise ConfigError(problem.problem, source=user_file, fix=problem.fix) from None
@@ -131,8 +173,6 @@ def own_command() -> list[str]:
 
 
 def _measure(options: Options, plan: "AdoptionPlan") -> Mapping[str, Any]:
-    import asyncio
-
     from toolreeve.cli.token_counts import measure
 
     return asyncio.run(measure(options.configuration(), plan.servers))
@@ -219,21 +259,33 @@ def _show(
 def _consequences(plan: "AdoptionPlan") -> Iterator[str]:
     """What adoption changes for the user beyond the files."""
     from toolreeve.adopt.clients import CLIENTS
+    from toolreeve.adopt.trust import MEANINGS
 
     if len(plan.servers) > 1 or len(plan.rows) > 1:
         yield (
             "every client now sees the servers of all clients; narrow one with `--tools NAME,…` in its entry's args"
             " (see `toolreeve mcp --help`)"
         )
-    yield (
-        f"calls of {', '.join(plan.servers)} are asked about. To let a server's reading tools run unasked, set"
-        " `trusted = true` in its table: its annotations then count; to let all run, add a rule to your policy"
-    )
+    for choice, (names, how) in _by_trust(plan).items():
+        if names:
+            yield f"{', '.join(names)}: {MEANINGS[choice]} ({how})"
     titles = {client.title: client for client in CLIENTS.values()}
     for title in dict.fromkeys(row.client for row in plan.rows if row.adopted):
         client = titles.get(title)
         if client is not None and client.own_tools:
             yield f"{title} keeps its own shell and file tools, which do not pass through toolreeve: {client.own_tools}"
+
+
+def _by_trust(plan: "AdoptionPlan") -> dict[str, tuple[list[str], str]]:
+    """The new servers by how far they are trusted, and how to change it."""
+    reads = [name for name, entry in plan.added.items() if entry.get("trusted")]
+    everything = [name for name, entry in plan.added.items() if entry.get("danger")]
+    asked = [name for name in plan.added if name not in reads and name not in everything]
+    return {
+        "ask": (asked, "`trusted = true` in its table lets those run that it calls read-only"),
+        "reads": (reads, "`trusted = true` in its table"),
+        "all": (everything, '`danger = "safe"` in its table'),
+    }
 
 
 def _diff(change: "FileChange") -> Iterator[str]:

@@ -158,4 +158,4 @@ def test_what_adoption_means_is_said(installed: Shell) -> None:
     done = installed.run("adopt", "--no-count")
 
     assert "every client now sees the servers of all clients" in done.err
-    assert "`trusted = true`" in done.err
+    assert "ask about every call (`trusted = true`" in done.err
