@@ -15,7 +15,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, ProgramBounds, Services
 from toolreeve.core.effects import EffectKind
-from toolreeve.core.entry import Entry
+from toolreeve.core.entry import ConfinedRun, Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, Severity, ToolError, describe_crash, describe_traceback
 from toolreeve.core.names import client_arguments
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
@@ -25,7 +25,7 @@ from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.recovery import suggest
-from toolreeve.execution.stopped_write import stopped_write
+from toolreeve.execution.stopped import stopped_read, stopped_write
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
@@ -110,7 +110,7 @@ class Pipeline:
             if output is not None:
                 return output
         if meta.verdict.decision is not Decision.ALLOW:
-            action = entry.action = await self._permit(action, entry)
+            action = entry.action = await self._permit_tried(action, entry)
         meta.runs = Confinement.WORK
         return await self._perform(action, entry)
 
@@ -123,22 +123,28 @@ class Pipeline:
         try:
             return await self._perform(action, entry)
         except ToolError as error:
-            path = stopped_write(error) if meta.runs is Confinement.LOOK else ""
-            if not path:
+            if meta.runs is not Confinement.LOOK:
                 raise
-            reason = f"stopped: this command was allowed as read-only and tried to write {path}"
-            return await self._go_on_writing(action, entry, error, reason)
+            return await self._go_on_stopped(action, entry, error)
 
-    async def _go_on_writing(self, action: Action, entry: Entry, error: ToolError, reason: str) -> Output | None:
-        """What was allowed as reading tried to write: it runs on trial, or is asked about."""
+    async def _go_on_stopped(self, action: Action, entry: Entry, error: ToolError) -> Output | None:
+        """What was allowed as reading tried to write: it runs on trial, or is asked about. So is what tried to read a
+        file that is hidden from it."""
         state = self.policy()
-        if action.spec.confinable and Confinement.TRY in state.confinements:
+        reason = hidden = stopped_read(error)
+        if path := stopped_write(error):
+            reason = f"this command was allowed as read-only and tried to write {path}"
+        if not reason:
+            raise error
+        reason = f"stopped: {reason}"
+        if not hidden and action.spec.confinable and Confinement.TRY in state.confinements:
             entry.meta.verdict = Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
             return await self._try(action, entry)
         entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
         if state.mode is PermissionMode.PLAN or not self.broker.can_ask(entry.call):
             error.message = f"{reason} ({error.message})"
             raise error
+        entry.tried = ConfinedRun(error.data, reason)
         return None
 
     async def _try(self, action: Action, entry: Entry) -> Output | None:
@@ -162,16 +168,20 @@ class Pipeline:
             raise
         why = await self._settle(action, entry, output, failure)
         if why:
+            tried = output or failure
+            entry.tried = ConfinedRun(None if tried is None else tried.data, f"tried before: {why}")
             self._ask_beforehand(action, entry, why)
             return None
         if failure is not None:
+            if hidden := stopped_read(failure):  # in plan mode, which does not ask
+                failure.message = f"stopped: {hidden} ({failure.message})"
             raise failure
         return output
 
     async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> str:
         """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
         settlement = TrialSettlement(broker=self.broker, ask=self._ask, policy=self.policy, trials=self.trials)
-        async with self.trials.finish(entry.call.id, failure) as trial:
+        async with self.trials.finish(entry.call.id, failure or output) as trial:
             try:
                 return await settlement.settle(trial, action, entry)
             except ToolError as refusal:
@@ -242,6 +252,16 @@ class Pipeline:
         except ToolError as refusal:
             return refusal
         return None
+
+    async def _permit_tried(self, action: Action, entry: Entry) -> Action:
+        """As `_permit`. A refusal says why the confined run was not enough, and keeps what it printed."""
+        try:
+            return await self._permit(action, entry)
+        except ToolError as refusal:
+            if entry.tried is not None:
+                refusal.data = refusal.data or entry.tried.data
+                refusal.message = f"{refusal.message}; {entry.tried.why}"
+            raise
 
     async def _permit(self, action: Action, entry: Entry) -> Action:
         """Ask if the verdict says so; decide again after the wait, and revalidate an edited call first."""

@@ -17,9 +17,12 @@ from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
 from toolreeve.core.effects import Effect
 from toolreeve.core.errors import ToolError
+from toolreeve.core.failure_reason import lacks_network
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
+from toolreeve.core.result import Output
 from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
+from toolreeve.execution.stopped import stopped_read
 from toolreeve.trial.committer import Committer
 from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.layer_reader import read_layer
@@ -33,10 +36,8 @@ CACHES = (
 MAX_ASKED = 20
 RECENT_SECONDS = 0.1
 _GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
-_HINTS = (
-    ("No space left on device", "it changes more than a trial can hold (trial.layer_mb)"),
-    ("Invalid cross-device link", "it renames a directory, which a trial cannot"),
-)
+_FULL = "No space left on device"
+_OTHER_DEVICE = "Invalid cross-device link"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,11 +112,11 @@ class TrialStage:
             await wait_for_tick()
 
     @asynccontextmanager
-    async def finish(self, call: str, failure: ToolError | None) -> AsyncIterator[FinishedTrial]:
+    async def finish(self, call: str, ended: Output | ToolError | None) -> AsyncIterator[FinishedTrial]:
         """The trial of a call whose programs have ended. Afterwards its layers are gone."""
         layers = self._layers.end_trial(call)
         try:
-            yield await self._read(layers, failure)
+            yield await self._read(layers, ended)
         finally:
             for layer in layers:
                 os.close(layer.upper)
@@ -124,11 +125,11 @@ class TrialStage:
         for layer in self._layers.end_trial(call):
             os.close(layer.upper)
 
-    async def _read(self, layers: Sequence[Layer], failure: ToolError | None) -> FinishedTrial:
+    async def _read(self, layers: Sequence[Layer], ended: Output | ToolError | None) -> FinishedTrial:
         changed = [layer for layer in layers if layer.problem or os.listdir(layer.upper)]
         harvests = [await self._harvest(layer) for layer in changed]
         problems = (harvest.problem for harvest in harvests if harvest.kept or harvest.problem)
-        problem = next((each for each in problems if each), "") or _hint(failure)
+        problem = next((each for each in problems if each), "") or self._hint(ended)
         return FinishedTrial(harvests=tuple(harvests), problem=problem)
 
     async def _harvest(self, layer: Layer) -> Harvest:
@@ -138,6 +139,20 @@ class TrialStage:
         except OSError as problem:
             return Harvest(layer=replace(layer, problem=f"its changes cannot be read: {problem}"), changes=())
         return found.with_scratch(ignored) if ignored else found
+
+    def _hint(self, ended: Output | ToolError | None) -> str:
+        """A failure that a real run would not have had, as far as the program's words tell. A full layer counts even if
+        the program went on."""
+        printed = str(((ended and ended.data) or {}).get("stderr") or "")[-4096:]
+        if _FULL in printed:
+            return "it changes more than a trial can hold (trial.layer_mb)"
+        if not isinstance(ended, ToolError):
+            return ""
+        if _OTHER_DEVICE in printed:
+            return "it renames a directory, which a trial cannot"
+        if self._services.commands.network != "none" and lacks_network(printed):
+            return "it needs the network, which a trial does not have"
+        return stopped_read(ended)
 
     def _is_scratch(self, path: str) -> bool:
         name = os.path.basename(path)
@@ -198,9 +213,3 @@ def _folders_of(ignored: Collection[str], changes: Sequence[TreeChange]) -> list
 
 def _has(folder: str, paths: Collection[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for path in paths)
-
-
-def _hint(failure: ToolError | None) -> str:
-    """A failure that a real run would not have had, as far as the program's words tell."""
-    printed = str(((failure and failure.data) or {}).get("stderr") or "")[-4096:]
-    return next((reason for text, reason in _HINTS if text in printed), "")

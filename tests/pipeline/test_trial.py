@@ -295,3 +295,15 @@ async def test_a_client_that_must_repeat_its_call_is_asked_the_ordinary_question
     assert repeated.success, repeated.to_text()
     assert repeated.meta.to_dict()["runs"] == "work"
     assert (repository / "a.txt").read_text().isdigit()
+
+
+async def test_a_full_layer_counts_even_if_the_command_goes_on(world: World, repository: Path) -> None:
+    (repository / "big").write_bytes(bytes(4 << 20))
+    person = Person(agrees=False)
+    code = "import sys\ntry: open('big', 'r+b').write(b'x')\nexcept OSError as problem: print(problem, file=sys.stderr)"
+
+    result = await run(world, code, person, trial=Trial(layer_mb=2))
+
+    [question] = person.questions
+    assert "trial.layer_mb" in question.verdict.reason
+    assert result.error is not None

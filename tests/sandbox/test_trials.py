@@ -185,3 +185,44 @@ def test_looking_shows_the_owners_own_files_and_changes_none(runner: Runner) -> 
 
     assert ended["stdout"] == "old\n"
     assert ended["stderr"].count("Read-only file system") == 2
+
+
+READERS = [
+    "cat secrets.yaml deep/a.tfstate .secrets/token",
+    "grep -r '' .",
+    "python3 -c \"print(open('secrets.yaml').read())\"",
+    'for name in s* deep/* .secrets/*; do head -c 99 "$name"; done',
+    "ln secrets.yaml other; cp secrets.yaml copy; mv secrets.yaml moved; cat other copy moved; tar c . | cat",
+]
+
+
+@pytest.mark.parametrize("confinement", ["look", "try"])
+@pytest.mark.parametrize("script", READERS)
+def test_no_reader_sees_sensitive_files_unless_someone_approved(runner: Runner, script: str, confinement: str) -> None:
+    sensitive = ("secrets.yaml", "deep/a.tfstate", ".secrets/token")
+    runner.bash("true", confinement=confinement, call="before", limits=LIMITS)
+    for name in (*sensitive, "deep/secrets/code.py", "deep/site-packages/cacert.pem"):
+        (runner.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (runner.workspace / name).write_text(f"hunter2 {name}\n" if name in sensitive else "public\n")
+
+    ended = runner.bash(script, confinement=confinement, call="call", limits=LIMITS)
+    approved = runner.bash("cat secrets.yaml", confinement="work", limits=LIMITS)
+    public = runner.bash("cat deep/secrets/code.py deep/*/cacert.pem", confinement=confinement, call="c", limits=LIMITS)
+
+    assert "hunter2" not in ended["stdout"]
+    assert "denied" in ended["stderr"], ended
+    assert approved["stdout"] == "hunter2 secrets.yaml\n"
+    assert public["stdout"] == "public\npublic\n"
+
+
+def test_a_layer_that_was_filled_is_a_problem_even_if_the_command_goes_on(runner: Runner) -> None:
+    ended = attempt(runner, "dd if=/dev/zero of=big bs=1M count=64 2>/dev/null; truncate -s 16200K big; true")
+
+    assert ended["exit_code"] == 0, ended
+    assert ended["problems"] == ["it changed more than a trial can hold (trial.layer_mb = 16)"]
+
+
+def test_package_managers_do_not_wait_for_a_network_that_is_not_there(runner: Runner) -> None:
+    ended = attempt(runner, "echo $npm_config_fetch_retries $PIP_RETRIES")
+
+    assert ended["stdout"] == "0 0\n"

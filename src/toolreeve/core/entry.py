@@ -1,14 +1,25 @@
 """Entry: one call on the road, filled in stage by stage."""
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import Failure, Meta, Success
 
 
+class ConfinedRun(NamedTuple):
+    """What a run that was not enough returned, and why it was not."""
+
+    data: Mapping[str, Any] | None
+    why: str
+
+
 class Entry:
     """`at` is wall-clock time; `started` by the pipeline's clock, `executed` and `waited` (for a person) in seconds.
     `crash` is the traceback of an exception of the tool, for the record only. `intended` means that an intent is
-    durable and an outcome must follow. `preview` is what a trial of the call changed, for the question about it."""
+    durable and an outcome must follow. `preview` is what a trial of the call changed, for the question about it.
+    `tried` is the confined run before the call was asked about."""
 
     __slots__ = (
         "action",
@@ -21,6 +32,7 @@ class Entry:
         "outcome",
         "preview",
         "started",
+        "tried",
         "waited",
     )
 
@@ -34,5 +46,6 @@ class Entry:
         self.action: Action | None = None
         self.intended = False
         self.preview = ""
+        self.tried: ConfinedRun | None = None
         self.outcome: Success | Failure | None = None
         self.meta = Meta(call_id=call.id, tool=call.tool, session=call.session)

@@ -111,7 +111,9 @@ TRAITS: Mapping[ErrorCode, Traits] = {
     ErrorCode.APPROVAL_DENIED: _fatal("A person or an approval policy denied the call."),
     ErrorCode.APPROVAL_TIMEOUT: _fatal("Nobody answered the approval request in time.", exit_status=ExitStatus.TIMEOUT),
     ErrorCode.APPROVAL_PENDING: _other(
-        "The call waits for a person's approval; nothing has run yet.", jsonrpc=-32001, exit_status=ExitStatus.DENIED
+        "The call waits for a person's approval; nothing has taken effect yet.",
+        jsonrpc=-32001,
+        exit_status=ExitStatus.DENIED,
     ),
     ErrorCode.BUDGET: _fatal("The budget does not cover the call."),
     ErrorCode.TOOL_EXEC: _other("The tool failed while it ran.", retryable=True),

@@ -21,7 +21,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from toolreeve.core.secrets.paths import find_home_secret, find_secret, may_be_secret
+from toolreeve.core.secrets.paths import (
+    find_home_secret,
+    find_secret,
+    is_sensitive,
+    is_sensitive_folder,
+    may_be_secret,
+    may_be_sensitive,
+)
 
 Content = Literal["config", "attributes", "modules", "pointer", "hooks", "state", "lines", "link", "program"]
 """How to read the content, if more than the path decides whether it does harm. A `link` counts only as such, and a
@@ -358,13 +365,14 @@ _SPECIAL = re.compile(
 
 
 def may_matter(name: str, *, in_home: bool) -> bool:
-    """Whether a path that ends in this casefolded name can be guarded or secret outside a repository; quick."""
+    """Whether a path that ends in this casefolded name can be guarded, secret or sensitive outside a repository."""
     return (
         name in _BY_NAME
         or name in _TOP
         or name in _PLACE_ENDS
         or _SPECIAL.fullmatch(name) is not None
         or may_be_secret(name)
+        or may_be_sensitive(name)
         or (in_home and name in _HOME_NAMES)
     )
 
@@ -432,6 +440,17 @@ class GuardTable:
         for home in self._homes_in(root, path):
             why = why or find_home_secret(_names_below(path, home))
         return None if why is None or self.is_allowed(path, root) else why
+
+    def sensitive(self, path: str, *, is_folder: bool) -> bool:
+        """Whether an absolute path is kept from commands that nobody approved. A published package holds no secrets of
+        the person's, and a folder of code may have the name of a secret file."""
+        root = self.root_of(path)
+        if root is None or self.is_allowed(path, root):
+            return False
+        names = _names_below(path, root)
+        if is_folder and not is_sensitive_folder(names[-1].casefold() if names else ""):
+            return False
+        return is_sensitive("/".join(names)) and not _is_package([name.casefold() for name in names])
 
     def matters(self, name: str) -> bool:
         """Whether a path that ends in this casefolded name can be guarded or hidden outside a repository; quick."""

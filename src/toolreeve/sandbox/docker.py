@@ -90,7 +90,9 @@ class Docker:
         watch = Watch(self._layout.table())
         try:
             watch.start()
-            return CoveredPaths(hidden=sorted(watch.hidden()), guarded=sorted(watch.guarded()))
+            return CoveredPaths(
+                hidden=sorted(watch.hidden()), guarded=sorted(watch.guarded()), sensitive=sorted(watch.sensitive())
+            )
         finally:
             watch.close()
 

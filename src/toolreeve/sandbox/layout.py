@@ -47,15 +47,21 @@ KERNEL = ("/proc", "/sys", "/dev")
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 BASE_ENVIRONMENT: Mapping[str, str] = {"PATH": ":".join(SEARCH_PATH), "LANG": "C.UTF-8"}
 """What every program needs; HOME and TMPDIR are the slot's own."""
+NO_RETRIES: Mapping[str, str] = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0"}
+"""Without a network a package manager fails at once, instead of trying again for minutes."""
 
 
 class CoveredPaths(NamedTuple):
     """Paths in writable roots that are hidden from commands, and those that they may not change. `contents` are the
-    bytes that some files show instead of their own."""
+    bytes that some files show instead of their own. `sensitive` ones are hidden from commands that nobody approved."""
 
     hidden: Sequence[str] = ()
     guarded: Sequence[str] = ()
     contents: Sequence[tuple[str, bytes]] = ()
+    sensitive: Sequence[str] = ()
+
+    def hidden_from(self, confinement: Confinement) -> Sequence[str]:
+        return self.hidden if confinement is Confinement.WORK else (*self.hidden, *self.sensitive)
 
 
 NOTHING = CoveredPaths()
@@ -135,7 +141,7 @@ class Layout:
             sources={path: real for path, real in sources.items() if path != real},
             protected=_existing(protected),
             guarded=tuple(guarded),
-            hidden=tuple(dict.fromkeys((*self.hidden, *secrets, *found.hidden))),
+            hidden=tuple(dict.fromkeys((*self.hidden, *secrets, *found.hidden_from(request.confinement)))),
             contents={path: data.decode("latin-1") for path, data in found.contents},
             git_identity=self.git_identity,
             programs=_programs(request.allowed_programs) if request.allowed_programs else None,

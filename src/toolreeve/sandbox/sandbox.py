@@ -22,7 +22,7 @@ from toolreeve.sandbox.integrity.monitor import IntegrityMonitor
 from toolreeve.sandbox.integrity.neutral_git import GitCovers
 from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.launch import Unavailable
-from toolreeve.sandbox.layout import BASE_ENVIRONMENT, CoveredPaths, Layout
+from toolreeve.sandbox.layout import BASE_ENVIRONMENT, NO_RETRIES, CoveredPaths, Layout
 from toolreeve.sandbox.proxy.server import proxy_environment
 from toolreeve.sandbox.service import Service
 from toolreeve.sandbox.session import SandboxSession
@@ -195,9 +195,12 @@ class Sandbox:
 
     def _cover(self, found: CoveredPaths) -> None:
         for session in self._sessions.values():
+            hidden = found.hidden_from(session.confinement)
+            if not (hidden or found.guarded):
+                continue
             if session.alive:
-                session.cover(found.hidden, found.guarded)
-            if session.plan.layer_mb:
+                session.cover(hidden, found.guarded)
+            if session.confinement is Confinement.TRY:
                 self._trials.spoil(session, "protected files of the workspace were replaced meanwhile")
 
     def _service_ended(self, session: SandboxSession, run_id: int | None) -> None:
@@ -243,13 +246,13 @@ class Sandbox:
             self._devnull = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         found = self._monitor.found()
         neutral = self._monitor.neutral() if request.neutral_git else NO_COVERS
-        shown = CoveredPaths((*found.hidden, *neutral.hidden), found.guarded, neutral.contents)
+        shown = found._replace(hidden=(*found.hidden, *neutral.hidden), contents=neutral.contents)
         session = await self._builder.build(request, shown)
         if session.has_namespaces:
             self._monitor.note_covered(found)
         later = self._monitor.found()
         if later != found:  # paths changed while the session was being built
-            session.cover(later.hidden, later.guarded)
+            session.cover(later.hidden_from(session.confinement), later.guarded)
         if session.listener is not None and self._serve is not None:
             self._serving[session] = asyncio.create_task(self._serve(session.listener, request.hosts))
         return session
@@ -299,6 +302,8 @@ def _with_diffs(session: SandboxSession, request: ProcessRequest) -> ProcessRequ
 
 
 def _environment(session: SandboxSession, request: ProcessRequest) -> Mapping[str, str]:
+    if request.network == "none":
+        return {**BASE_ENVIRONMENT, **NO_RETRIES}
     if request.network != "guarded":
         return BASE_ENVIRONMENT
     if not session.has_namespaces:

@@ -19,6 +19,7 @@ from toolreeve.sandbox.tiers import slot_for
 
 MOST_LAYERS = 8
 _REPLACE_AFTER = 0.01
+_RESERVE = 64
 
 
 class _Trial:
@@ -105,8 +106,9 @@ class Trials:
 
 
 def _fullness(upper: int, megabytes: int) -> str:
+    """A program may go on after a write that failed, and remove some of what it wrote: nearly full counts, too."""
     found = os.fstatvfs(upper)
-    if found.f_bfree and found.f_ffree:
+    if found.f_bfree > found.f_blocks // _RESERVE and found.f_ffree > found.f_files // _RESERVE:
         return ""
     return f"it changed more than a trial can hold (trial.layer_mb = {megabytes})"
 

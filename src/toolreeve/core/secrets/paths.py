@@ -3,7 +3,7 @@
 Pure. Names are compared casefolded, for some file systems do not regard case either: rather one file too many refused
 than one secret read. There are two tiers. Secrets are neither read by a tool nor seen by a command, unless the
 configuration names them (`workspace.sensitive_allow`). Sensitive files, which projects also use for other purposes, are
-visible, and reading one by its name needs approval.
+read once that was approved: commands that nobody approved do not see them either.
 """
 
 import re
@@ -79,6 +79,8 @@ _SENSITIVE_NAMES = (
 )
 _SENSITIVE_FOLDERS = r"\.secrets?"
 _SENSITIVE = re.compile(rf"(?:^|/)(?:{_SENSITIVE_FOLDERS}{_END}|(?:{_SENSITIVE_NAMES})$)")
+_SENSITIVE_NAME = re.compile(rf"{_SENSITIVE_FOLDERS}|{_SENSITIVE_NAMES}")
+_SENSITIVE_FOLDER = re.compile(_SENSITIVE_FOLDERS)
 _SYSTEM = r"""(?=[bdeprsv])(?<=^/)(?:
       etc/(?:g?shadow|sudoers|ssl/private|ssh/ssh_host|krb5\.keytab|openvpn|ipsec|wireguard|security/opasswd)
     | (?:var/run|run)/(?:docker\.sock|secrets) | root/\. | boot/(?!grub/themes)
@@ -130,6 +132,11 @@ def is_sensitive(path: str) -> bool:
     return _SENSITIVE.search(path.casefold()) is not None
 
 
+def is_sensitive_folder(name: str) -> bool:
+    """Whether all that a directory of this casefolded name holds is sensitive."""
+    return _SENSITIVE_FOLDER.fullmatch(name) is not None
+
+
 def any_may_hold_secrets(paths: str) -> bool:
     """Whether one of these casefolded absolute paths, one a line, is secret or sensitive. Fast."""
     if _SUSPICIOUS.search(paths) is None and "account" not in paths:
@@ -146,6 +153,11 @@ def home_secrets(home: str) -> re.Pattern[str]:
 def may_be_secret(name: str) -> bool:
     """Whether a path that ends in this casefolded name can be a secret; quick."""
     return name in _LAST_NAMES or name in _LAST_NAMES_IN_HOME or SECRET_NAMES.fullmatch(name) is not None
+
+
+def may_be_sensitive(name: str) -> bool:
+    """Whether a path that ends in this casefolded name can be a sensitive file or folder; quick."""
+    return _SENSITIVE_NAME.fullmatch(name) is not None
 
 
 def _place_ending(folded: Sequence[str], at: int) -> str | None:

@@ -19,6 +19,7 @@ class Inventory:
     def __init__(self) -> None:
         self._known: PathTable[KnownState] = PathTable()
         self._secrets: PathTable[Signature] = PathTable()
+        self._sensitive: PathTable[Signature] = PathTable()
         self._accepted: dict[str, bytes] = {}
         self._truncated = ""
 
@@ -31,10 +32,10 @@ class Inventory:
     def excess(self) -> str:
         """Why not all paths that must be covered can be; empty when they can."""
         guarded = self.guarded()
-        count = len(self._secrets) + len(guarded)
+        count = len(self._secrets) + len(self._sensitive) + len(guarded)
         if count <= MOST_COVERED:
             return ""
-        [(directory, most)] = Counter(map(os.path.dirname, (*self._secrets, *guarded))).most_common(1)
+        [(directory, most)] = Counter(map(os.path.dirname, (*self._secrets, *self._sensitive, *guarded))).most_common(1)
         cause = f": {self._truncated}" if self._truncated else ""
         return (
             f"{count} paths must be hidden or protected from commands, and at most {MOST_COVERED} can be{cause}."
@@ -75,6 +76,10 @@ class Inventory:
     def hidden(self) -> frozenset[str]:
         """The hidden paths that exist."""
         return frozenset(self._secrets)
+
+    def sensitive(self) -> frozenset[str]:
+        """The sensitive paths that exist."""
+        return frozenset(self._sensitive)
 
     def settings(self) -> dict[str, tuple[int, bytes | None]]:
         """The settings files of all repositories: their inode and content; None where that cannot be read."""

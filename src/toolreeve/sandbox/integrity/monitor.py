@@ -91,7 +91,7 @@ class IntegrityMonitor:
         self._targets.close()
 
     def _watch_targets(self) -> None:
-        self._targets.watch(self._watch.guarded(), self._watch.hidden())
+        self._targets.watch(self._watch.guarded(), self._watch.hidden() | self._watch.sensitive())
         for descriptor in {self._watch.fileno(), self._targets.fileno()} - self._listening - {-1}:
             asyncio.get_running_loop().add_reader(descriptor, self._check_some)
             self._listening.add(descriptor)
@@ -104,7 +104,9 @@ class IntegrityMonitor:
     def found(self) -> CoveredPaths:
         """All paths that a sandbox must cover."""
         guarded = [path for path in self._watch.guarded() if not self._is_suspect(path)]
-        return CoveredPaths(hidden=sorted(self._watch.hidden()), guarded=sorted(guarded))
+        return CoveredPaths(
+            hidden=sorted(self._watch.hidden()), guarded=sorted(guarded), sensitive=sorted(self._watch.sensitive())
+        )
 
     def neutral(self) -> GitCovers:
         """The covers by which git in a sandbox runs nothing that a repository names."""
@@ -154,11 +156,14 @@ class IntegrityMonitor:
 
     def _renew_covers(self, hidden: Iterable[str], guarded: Iterable[str]) -> None:
         covered = [path for path in guarded if not self._watch.needs_no_cover(path)]
-        found = CoveredPaths(hidden=sorted(hidden), guarded=sorted(covered))
+        sensitive = self._watch.sensitive().intersection(hidden)
+        found = CoveredPaths(
+            hidden=sorted(set(hidden) - sensitive), guarded=sorted(covered), sensitive=sorted(sensitive)
+        )
         for path in found.guarded:
             if path in self._covered:
                 self._note_covered(path)
-        if found.hidden or found.guarded:
+        if any(found):
             self._refresh(found)
 
     def _suspect(self, appeared: frozenset[str], replaced: frozenset[str]) -> None:

@@ -206,18 +206,19 @@ class Watch(Inventory):
     def _rescan(self) -> Changes:
         """List everything again and compare."""
         before = self._known
-        secrets = self._secrets
+        secrets = {*self._secrets.items(), *self._sensitive.items()}
         tally, self._tally = self._tally, Tally()
         self._watches.remove_all()
         self._known = PathTable()
         self._secrets = PathTable()
+        self._sensitive = PathTable()
         self._repositories = self._repositories.anew()
         self._truncated = ""
         self._closed_off = set()
         for root in (*self._guards.roots, *self._guards.readable):
             self._scan(root)
         self._tally = tally
-        tally.compare(before, self._known, secrets.items() ^ self._secrets.items())
+        tally.compare(before, self._known, secrets ^ {*self._secrets.items(), *self._sensitive.items()})
         return self._take_changes()
 
     def _take_changes(self) -> Changes:
@@ -265,7 +266,7 @@ class Watch(Inventory):
         self._truncated = f"more than {self._most} directories: those further down are hidden from commands"
         for directory in directories:
             try:
-                self._note_secret(directory, _signature(os.lstat(directory)))
+                self._note_secret(self._secrets, directory, _signature(os.lstat(directory)))
             except OSError:  # it is gone
                 continue
             self._closed_off.add(directory)
@@ -322,7 +323,9 @@ class Watch(Inventory):
             return
         guard = self.guard_of(path)
         if self._is_hidden(path, guard):
-            self._note_secret(path, _signature(found))
+            self._note_secret(self._secrets, path, _signature(found))
+        elif self._guards.sensitive(path, is_folder=_is_folder(path, found)) and self._needs_cover(path, guard):
+            self._note_secret(self._sensitive, path, _signature(found))
         if guard is None or _is_ordinary(guard, path, found):
             if path in self._known:  # no longer a link
                 self._tally.remove(path, self._known.pop(path))
@@ -337,28 +340,35 @@ class Watch(Inventory):
 
     def _is_hidden(self, path: str, guard: Guarded | None) -> bool:
         """Whether it needs a cover of its own. A branch may have the name of a secret file."""
+        return self._guards.hidden(path) is not None and self._needs_cover(path, guard)
+
+    def _needs_cover(self, path: str, guard: Guarded | None) -> bool:
         directory = os.path.dirname(path)
         is_branch = self._repositories.has_bulk(directory) and "/.git/" in directory.casefold()
         is_link = guard is not None and guard.content == "link"
-        if self._guards.hidden(path) is None or is_branch or is_link:
-            return False
-        return not self._is_out_of_reach(path)
+        return not (is_branch or is_link or self._is_out_of_reach(path))
 
-    def _note_secret(self, path: str, signature: Signature) -> None:
-        if self._secrets.get(path) != signature:
+    def _note_secret(self, noted: PathTable[Signature], path: str, signature: Signature) -> None:
+        if noted.get(path) != signature:
             self._tally.hidden.add(path)
-        self._secrets[path] = signature
+        noted[path] = signature
 
     def _forget(self, top: str) -> None:
         """A path and all below it no longer exist."""
         for path in self._known.below(top):
             self._tally.remove(path, self._known.pop(path))
-        for path in self._secrets.below(top):
-            del self._secrets[path]
-            self._closed_off.discard(path)
-            self._tally.hidden.add(path)
+        for noted in (self._secrets, self._sensitive):
+            for path in noted.below(top):
+                del noted[path]
+                self._closed_off.discard(path)
+                self._tally.hidden.add(path)
         self._repositories.discard_below(top)
         self._watches.remove_below(top)
+
+
+def _is_folder(path: str, found: os.stat_result) -> bool:
+    """Whether it is a directory, or a link to one."""
+    return stat.S_ISDIR(found.st_mode) or (stat.S_ISLNK(found.st_mode) and os.path.isdir(path))
 
 
 def _is_ordinary(guard: Guarded, path: str, found: os.stat_result) -> bool:

@@ -219,7 +219,9 @@ def _pending_result(pending: PendingRow) -> ToolResult:
     if pending.answer is not None:
         message = f"the answer to {pending.id!r} has already been used: see the result of its call, or make a new call"
         return _failed(ErrorCode.APPROVAL_DENIED, message, data)
-    return _failed(ErrorCode.APPROVAL_TIMEOUT, f"nobody answered {pending.id!r} in time; nothing has run", data)
+    return _failed(
+        ErrorCode.APPROVAL_TIMEOUT, f"nobody answered {pending.id!r} in time; nothing has taken effect", data
+    )
 
 
 def _failed(code: ErrorCode, message: str, data: Mapping[str, Any] | None = None) -> ToolResult:
