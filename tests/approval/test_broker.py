@@ -7,6 +7,7 @@ import pytest
 
 from tests.approval.people import ASK, Listener, Person, Place, broker_of, call, runs, writes
 from toolreeve.approval.always_rule import AlwaysRule
+from toolreeve.approval.answers import suggest_channels
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.approval.request import Answer, Approval, Request, Scope
@@ -50,6 +51,11 @@ async def test_with_nobody_to_ask_the_error_says_what_to_configure() -> None:
     assert "Tool 'write_file' (danger=medium) requires approval" in error.message
     ways = "; ".join(error.suggestions)
     assert all(word in ways for word in ("approve=", "policy.yaml", "allowed_tools"))
+
+
+@pytest.mark.parametrize("origin", ["mcp", "agent", "client"])
+def test_a_model_is_not_told_how_to_loosen_the_policy(origin: str) -> None:
+    assert suggest_channels(origin) == ("tell the user that this call needs their approval",)
 
 
 @pytest.mark.parametrize("answer", ["yes", "True", 1, 1.0, None, [True], {"granted": True}, object(), b"y", "", 0])

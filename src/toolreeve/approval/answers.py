@@ -21,6 +21,7 @@ PASSED = "pass `approve=` (an async function, or a channel) to Toolreeve"
 TERMINAL = "run it in a terminal, where the question can be asked"
 BEFOREHAND = "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml"
 EXPLAINED = "see what decides: toolreeve policy explain TOOL"
+TOLD = "tell the user that this call needs their approval"
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "python": (PASSED, BEFOREHAND),
     "cli": (TERMINAL, BEFOREHAND, EXPLAINED),
@@ -29,8 +30,14 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 
 def suggest_channels(origin: str, *, beforehand: bool = True) -> tuple[str, ...]:
     """What the caller can do to get the question answered. `beforehand` is False for a tool whose calls differ as much
-    as commands do: allowing the tool would allow them all."""
-    return tuple(way for way in _WAYS.get(origin, (BEFOREHAND,)) if beforehand or way is not BEFOREHAND)
+    as commands do: allowing the tool would allow them all. A model, at any other door, is not told what would loosen
+    the policy."""
+    return tuple(way for way in _WAYS.get(origin, (TOLD,)) if beforehand or way is not BEFOREHAND)
+
+
+def _allowing(request: Request) -> tuple[str, ...]:
+    ways = suggest_channels(request.origin, beforehand=not request.grounds)
+    return tuple(way for way in ways if way is BEFOREHAND)
 
 
 async def first_answer(request: Request, channels: Sequence[Channel], timeout: float) -> Answer:
@@ -48,7 +55,7 @@ async def first_answer(request: Request, channels: Sequence[Channel], timeout: f
         raise ToolError(
             ErrorCode.APPROVAL_TIMEOUT,
             f"{request.heading} requires approval, and nobody answered within {timeout:g} s{request.aside}",
-            suggestions=("repeat the call when a person can answer", *(() if request.grounds else (BEFOREHAND,))),
+            suggestions=("repeat the call when a person can answer", *_allowing(request)),
         ) from None
     finally:
         await _withdraw(asking)
