@@ -12,7 +12,7 @@ from toolreeve.approval.request import Approval
 from toolreeve.core.action import Action
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.trial import ObservedChanges
+from toolreeve.core.trial import NOTHING_CHANGED, ObservedChanges
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
@@ -50,7 +50,7 @@ class TrialSettlement:
                 return ""
             case Decision.DENY:
                 entry.meta.verdict = verdict
-                raise ToolError(ErrorCode.DENIED, f"{verdict.reason}. Nothing was changed")
+                raise ToolError(ErrorCode.DENIED, f"{verdict.reason}. {NOTHING_CHANGED}")
             case Decision.ASK:
                 return await self._ask(trial, action, entry, verdict, changes)
 
@@ -58,7 +58,7 @@ class TrialSettlement:
         self, trial: FinishedTrial, action: Action, entry: Entry, verdict: Verdict, changes: ObservedChanges
     ) -> str:
         if not self.broker.can_ask(entry.call):
-            raise ToolError(ErrorCode.PERMISSION, f"{verdict.reason}, and nobody can be asked. Nothing was changed")
+            raise ToolError(ErrorCode.PERMISSION, f"{verdict.reason}, and nobody can be asked. {NOTHING_CHANGED}")
         entry.preview = await asyncio.to_thread(trial.preview)
         if not self.trials.keeps or not self.broker.can_ask_now(entry.call):
             return verdict.reason
@@ -67,17 +67,17 @@ class TrialSettlement:
         again = decide_changes(action, changes, self.policy())
         if again.decision is Decision.DENY:
             entry.meta.verdict = again
-            raise ToolError(ErrorCode.DENIED, f"{again.reason}. Nothing was changed")
+            raise ToolError(ErrorCode.DENIED, f"{again.reason}. {NOTHING_CHANGED}")
         return await self._keep(trial, entry)
 
     async def _ask_to_keep(self, observed: Action, entry: Entry, verdict: Verdict) -> None:
         try:
             approval = await self.ask(observed, entry, verdict)
         except ToolError as refusal:
-            refusal.message = f"{refusal.message}. Nothing was changed"
+            refusal.message = f"{refusal.message}. {NOTHING_CHANGED}"
             raise
         if approval.args is not None:
-            reason = "the arguments were edited after the command had run on trial. Nothing was changed"
+            reason = f"the arguments were edited after the command had run on trial. {NOTHING_CHANGED}"
             raise ToolError(ErrorCode.APPROVAL_DENIED, reason)
         entry.meta.approved_by = approval.by
         entry.meta.binding = approval.binding

@@ -111,7 +111,7 @@ def test_always_shows_its_rule_and_writes_it_when_the_call_is_made(shell: Shell)
     assert str(shell.workspace / "a.txt") in printed.err
     assert (first.success, second.success) == (True, True)
     assert second.meta.approved_by is None, "the rule allows it"
-    assert "approved for always" in (shell.home / ".config" / "toolreeve" / "policy.yaml").read_text()
+    assert "approved permanently" in (shell.home / ".config" / "toolreeve" / "policy.yaml").read_text()
 
 
 def test_what_a_yes_covers_is_chosen_by_its_number(shell: Shell) -> None:

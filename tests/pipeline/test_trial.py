@@ -194,6 +194,7 @@ async def test_a_question_about_changes_shows_them(world: World, repository: Pat
     assert result.error is not None
     assert result.error.code is ErrorCode.APPROVAL_DENIED
     assert result.error.message.endswith("Nothing was changed")
+    assert result.to_text().lower().count("nothing was changed") == 1
     assert result.meta.trial is not None
     assert result.meta.trial["outcome"] == "dropped"
     assert snapshot(repository) == before

@@ -329,7 +329,7 @@ async def test_rules_for_always_keep_the_link_the_mode_and_each_other(world: Wor
 
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
-    assert real.read_text().count("approved for always") == 6
+    assert real.read_text().count("approved permanently") == 6
 
 
 async def test_writing_can_be_turned_off_for_good(world: World) -> None:

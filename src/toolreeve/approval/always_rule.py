@@ -41,7 +41,7 @@ def widen(rule: AlwaysRule, action: Action, *, outranks: bool) -> AlwaysRule:
 
 
 def _for_always(action: Action) -> dict[str, Any]:
-    return {"user": action.call.principal.user, "reason": "approved for always"}
+    return {"user": action.call.principal.user, "reason": "approved permanently"}
 
 
 def rule_text(rule: AlwaysRule) -> str:

@@ -29,7 +29,7 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
         lines.append("  Effects:")
         lines += [f"{GUTTER}{effect.kind} {one_line(effect.target)}" for effect in request.effects]
     if request.preview:
-        lines.append("  Change:")
+        lines.append("  Changed on trial, kept if you approve:" if request.tried else "  Change:")
         lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, more, whole=whole)
     lines.append(f"  Asked because: {one_line(_why(request))}")
     lines.append(f"  Caller: {one_line(_who(request))}")

@@ -77,7 +77,8 @@ class Request:
     `lasting` is the narrowest rule that "always" would write, as text; empty if nothing can be written. `choices` are
     what a yes for longer may cover, narrowest first; the first is exactly this call. `preview` is a diff of
     what the call would change. `grounds` is the tool's own assessment of this call, if it has one.
-    `defaults` are the arguments that were not given.
+    `defaults` are the arguments that were not given. `tried` means that the call has run on trial and the question is
+    whether its changes are kept: other arguments would need another trial.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Request:
     timeout: float = 60.0
     defaults: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
+    tried: bool = False
 
     @property
     def heading(self) -> str:
@@ -156,6 +158,7 @@ def pose(
         grounds=grounds_of(action),
         timeout=timeout,
         choices=tuple(choices),
+        tried=action.tried,
     )
 
 

@@ -20,7 +20,7 @@ from toolreeve.core.result_text import (
     readable,
     shorten,
 )
-from toolreeve.core.trial import Confinement
+from toolreeve.core.trial import NOTHING_CHANGED, Confinement
 from toolreeve.core.verdict import Decision, Verdict
 
 _UNCONFINED = frozenset(("none", "limits"))
@@ -117,9 +117,15 @@ class Meta:
     def notices(self) -> list[str]:
         """What the caller must know besides the output."""
         unconfined = ["this ran without a sandbox: sandbox.mode is none"] if self.unconfined else []
-        discarded = self.trial is not None and self.trial["outcome"] == "dropped" and self.runs is Confinement.TRY
-        trial = [f"nothing was changed: {self.trial['why']}"] if self.trial is not None and discarded else []
-        return [*unconfined, *trial, *self.quarantined]
+        discarded = [self.discarded] if self.discarded else []
+        return [*unconfined, *discarded, *self.quarantined]
+
+    @property
+    def discarded(self) -> str:
+        """Why the changes of the call's trial were discarded; empty if they were not."""
+        if self.trial is None or self.trial["outcome"] != "dropped" or self.runs is not Confinement.TRY:
+            return ""
+        return f"nothing was changed: {self.trial['why']}"
 
     @property
     def ran_in(self) -> Confinement:
@@ -227,7 +233,8 @@ class _Result:
                 if isinstance(self.outcome.detail, str):
                     lines += diagnostic_lines(self.meta.diagnostics or {})
                 said = printed(self.outcome.data or {}, self.meta.order)
-                return "\n".join([*lines, *([said] if said else ()), *self._notices()])
+                known = self.meta.discarded if message.endswith(NOTHING_CHANGED) else ""
+                return "\n".join([*lines, *([said] if said else ()), *self._notices(without=known)])
             case Success(data, _):
                 text = printed(data, self.meta.order) if self.has_stderr() else readable(self.output)
                 if self.meta.truncated and "next" in data:
@@ -241,8 +248,8 @@ class _Result:
         data = self.outcome.data or {}
         return bool(str(data.get("stderr") or "").strip()) and self.output == data.get("stdout")
 
-    def _notices(self) -> list[str]:
-        return [f"[{notice}]" for notice in self.meta.notices]
+    def _notices(self, *, without: str = "") -> list[str]:
+        return [f"[{notice}]" for notice in self.meta.notices if notice != without]
 
     def to_mcp(self, *, structured_first: bool = False) -> dict[str, Any]:
         """A CallToolResult. That of an upstream tool is passed through unchanged.

@@ -13,6 +13,8 @@ from typing import Protocol
 from toolreeve.core.effects import Effect
 from toolreeve.core.errors import ErrorCode, ToolError
 
+NOTHING_CHANGED = "Nothing was changed"
+"""Ends the message of a call whose changes were refused after its trial."""
 USER_NOTES = "user.overlay."
 TRUSTED_NOTES = "trusted.overlay."
 _CLOCK_REALTIME_COARSE = 5

@@ -75,8 +75,9 @@ def screen() -> Iterator[Screen]:
 @contextlib.asynccontextmanager
 async def asking(screen: Screen, *others: Any, **options: Any) -> AsyncIterator["asyncio.Task[Approval]"]:
     channel = TerminalChannel(device=screen.device, editor=options.pop("editor", ()))
+    action = options.pop("action", None) or call(effects=writes)
     broker = Broker([channel, *others], now=lambda: 0.0, timeout=DEADLINE, **options)
-    task = asyncio.create_task(broker.settle(call(effects=writes), ASK))
+    task = asyncio.create_task(broker.settle(action, ASK))
     try:
         yield task
     finally:
@@ -93,6 +94,30 @@ async def test_y_allows_once_and_everything_was_shown(screen: Screen) -> None:
         assert "Tool 'write_file' (danger=medium) requests approval:" in shown
         assert "path: a.txt" in shown
         assert "[a] always" not in shown
+
+
+async def test_the_question_fits_a_terminal_of_80_columns(screen: Screen) -> None:
+    async def remember(_: AlwaysRule) -> str:
+        return "policy.yaml:1"
+
+    async with asking(screen, remember=remember):
+        shown = await screen.shows("details: ")
+
+        assert len(shown.splitlines()[-1]) < 80
+
+
+async def test_after_a_trial_other_arguments_are_not_offered(screen: Screen) -> None:
+    tried = call(effects=writes)
+    tried = tried.after_trial(tried.effects, "digest")
+    async with asking(screen, action=tried) as settling:
+        shown = await screen.shows("details: ")
+        assert "[e] edit" not in shown
+        screen.types("e\n")
+        await screen.shows("one of the letters")
+        await screen.shows("details: ")
+        screen.types("y\n")
+
+        assert (await settling).args is None
 
 
 async def test_s_allows_for_the_session(screen: Screen) -> None:
@@ -114,14 +139,16 @@ async def test_what_the_yes_covers_is_chosen_by_number_and_its_rule_is_shown(scr
     async with asking(screen, remember=remember, offers=lambda _: [folder]) as settling:
         await screen.shows("details: ")
         screen.types("a\n")
-        shown = await screen.shows("Which? [1-2]: ")
+        shown = await screen.shows("Which? [1-2, Enter to go back]: ")
         assert "1  exactly this call" in shown
         assert "2  changes below docs/" in shown
         screen.types("3\n")
         await screen.shows("one of the numbers")
+        await screen.shows("Enter to go back]: ")
+        screen.types("\n")
         await screen.shows("details: ")
         screen.types("a\n")
-        await screen.shows("Which? [1-2]: ")
+        await screen.shows("Which? [1-2, Enter to go back]: ")
         screen.types("2\n")
         assert '"under":["/w/docs"]' in await screen.shows("[y/n]: ")
         screen.types("y\n")

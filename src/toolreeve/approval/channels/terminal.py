@@ -75,9 +75,10 @@ class _Dialogue:
                 return answer
 
     async def _choose(self) -> str:
-        session = "  [s] this session" if self._session else ""
+        session = "  [s] session" if self._session else ""
         always = "  [a] always" if self._request.lasting else ""
-        return await self._question(f"Approve? [y] once{session}{always}  [n] no  [e] edit  [?] details: ")
+        edit = "" if self._request.tried else "  [e] edit"
+        return await self._question(f"Approve? [y] once{session}{always}  [n] no{edit}  [?] details: ")
 
     async def _read_choice(self, choice: str) -> Answer | None:
         """None if the choice is not an answer yet."""
@@ -92,7 +93,7 @@ class _Dialogue:
                 return await self._always()
             case "n" | "no":
                 return request.deny(note=await self._question("Why? (optional, the model reads it): "))
-            case "e" | "edit":
+            case "e" | "edit" if not request.tried:
                 return await self._edit()
             case "?":
                 await self._console.say(f"{self._paint(describe(request, whole=True))}\n")
@@ -109,15 +110,16 @@ class _Dialogue:
         return (await self._question(f"{text} [y/n]: ")).lower() in ("y", "yes")
 
     async def _choose_coverage(self) -> int | None:
-        """The number of what the yes shall cover, from 0; None if nothing was chosen."""
+        """The number of what the yes shall cover, from 0; None if the line was empty."""
         choices = self._request.choices
         if len(choices) < 2:
             return 0
         listed = "\n".join(list_choices(self._request))
-        answer = await self._question(f"It may cover:\n{listed}\nWhich? [1-{len(choices)}]: ")
-        if answer.isdecimal() and 1 <= int(answer) <= len(choices):
-            return int(answer) - 1
-        await self._console.say("Please answer with one of the numbers.\n")
+        await self._console.say(f"It may cover:\n{listed}\n")
+        while answer := await self._question(f"Which? [1-{len(choices)}, Enter to go back]: "):
+            if answer.isdecimal() and 1 <= int(answer) <= len(choices):
+                return int(answer) - 1
+            await self._console.say("Please answer with one of the numbers.\n")
         return None
 
     async def _always(self) -> Answer | None:
@@ -163,7 +165,7 @@ class _Dialogue:
 
 def _with_arguments(request: Request, args: Mapping[str, Any]) -> Request:
     """The request with other arguments. Its effects are computed when the edited call is decided again."""
-    return replace(request, args=args, effects=(), preview="", lasting="")
+    return replace(request, args=args, effects=(), preview="", lasting="", choices=())
 
 
 async def _run_editor(command: Sequence[str], device: str) -> None:
