@@ -18,7 +18,7 @@ def test_the_answer_goes_to_stdout_and_the_steps_to_stderr(shell: Shell) -> None
 
     assert (printed.status, printed.out) == (0, "It is 42.\n")
     assert 'read_file {"path":"notes.txt"}' in printed.err
-    assert "2 steps, 1 tool calls" in printed.err
+    assert "2 steps, 1 tool call," in printed.err
 
 
 def test_json_prints_every_event_as_a_line(shell: Shell) -> None:
@@ -70,7 +70,9 @@ def test_a_run_is_recorded_listed_and_replayed_without_a_model(shell: Shell) -> 
 
     (listed,) = shell.run("agent", "list", "--json").json
     assert (listed["question"], listed["stop"], listed["steps"]) == ("What is the answer?", "completed", 2)
-    replayed = shell.run("agent", "replay", listed["id"][:14]).out
+    short_id = shell.run("agent", "list").out.splitlines()[1].split()[0]
+    assert len(short_id) < len(listed["id"])
+    replayed = shell.run("agent", "replay", short_id).out
     assert replayed.splitlines() == ["> What is the answer?", '  read_file {"path":"notes.txt"}', "    42", "It is 42."]
 
 

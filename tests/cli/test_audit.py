@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 import sqlite3
 
 import pytest
@@ -9,6 +10,8 @@ from tests.cli.conftest import Shell
 from tests.cli.terminal import run_on_terminal
 from toolreeve.cli.audit import FORMATS
 from toolreeve.record import export
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture
@@ -193,7 +196,7 @@ def test_on_a_terminal_each_call_is_one_line_within_its_width(used: Shell, colum
 
     lines = [line.rstrip() for line in screen.splitlines() if "read_file" in line or "bash" in line]
     assert len(lines) == 3
-    assert max(map(len, lines)) <= columns
+    assert max(len(COLOUR.sub("", line)) for line in lines) <= columns
     assert "…" in next(line for line in lines if "bash" in line)
     assert used.run("audit", "show", next(line for line in lines if "bash" in line).split()[1]).status == 0
 
@@ -203,3 +206,10 @@ def test_an_unknown_call_is_an_error_in_json_too(used: Shell) -> None:
 
     assert printed.json["success"] is False
     assert "zzz" in printed.json["error"]["message"]
+
+
+def test_on_a_terminal_what_fits_is_not_cut(used: Shell) -> None:
+    name = "a-long-name.txt"
+    used.run("call", "file_exists", f"path={name}")
+
+    assert name in run_on_terminal(used, "audit", "list", columns=80)

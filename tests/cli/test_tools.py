@@ -38,3 +38,11 @@ def test_listing_tools_leaves_no_database_behind(shell: Shell) -> None:
     shell.run("tools", "--all")
 
     assert not (shell.home / ".local/state/toolreeve/toolreeve.db").exists()
+
+
+def test_a_description_is_listed_to_the_end_of_its_first_paragraph(shell: Shell) -> None:
+    (calculate,) = (line for line in shell.run("tools").out.splitlines() if line.startswith("calculate "))
+    described = shell.run("tools", "calculate", "--json").json["description"]
+
+    assert "\n" in described
+    assert calculate.endswith(" ".join(described.split("\n\n")[0].split()))

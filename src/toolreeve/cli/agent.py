@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from toolreeve.cli.audit import short_ids
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
-from toolreeve.cli.output import note, print_json, print_table, print_text
+from toolreeve.cli.output import count, note, print_json, print_table, print_text
 from toolreeve.cli.record import format_time, open_journal, user_name
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus, ToolreeveError
@@ -111,15 +112,18 @@ def list_runs(last: int) -> int:
     if options.json:
         print_json([dataclasses.asdict(row) for row in rows])
     elif rows:
-        print_table(options, ("run", "began", "stop", "steps", "cost", "question"), list(map(_cells, rows)))
+        ids = short_ids([row.id for row in rows])
+        cells = [_cells(row, ids[row.id]) for row in rows]
+        print_table(options, ("run", "began", "stop", "steps", "cost", "question"), cells)
     else:
         note("no runs yet")
     return ExitStatus.OK
 
 
-def _cells(row: "AgentRunRow") -> tuple[str, ...]:
+def _cells(row: "AgentRunRow", short_id: str) -> tuple[str, ...]:
     stop = row.stop or "unfinished"
-    return (row.id, format_time(row.began), stop, str(row.steps), f"${row.cost:.4f}", one_line(row.question)[:60])
+    began = format_time(row.began)[:16].replace("T", " ")
+    return (short_id, began, stop, str(row.steps), f"${row.cost:.4f}", one_line(row.question)[:60])
 
 
 @agent.command()
@@ -140,7 +144,7 @@ def replay(run_id: str) -> int:
         print_json({**dataclasses.asdict(row), "messages": [to_dict(message) for message in messages]})
     else:
         print_text("\n".join(line for message in messages for line in _lines(to_dict(message))))
-        note(f"{row.stop or 'unfinished'}: {row.steps} steps, ${row.cost:.4f}, model {row.model}")
+        note(f"{row.stop or 'unfinished'}: {count(row.steps, 'step')}, ${row.cost:.4f}, model {row.model}")
     return ExitStatus.OK
 
 
@@ -302,7 +306,8 @@ def _summarize(result: "AgentResult") -> None:
     tokens = outcome.usage.input + outcome.usage.output
     if not result.completed:
         note(f"stopped ({outcome.stop}): {outcome.why}")
-    note(f"{outcome.steps} steps, {len(outcome.tools_used)} tool calls, {tokens:,} tokens, ${outcome.cost:.4f}")
+    done = f"{count(outcome.steps, 'step')}, {count(len(outcome.tools_used), 'tool call')}"
+    note(f"{done}, {tokens:,} tokens, ${outcome.cost:.4f}")
 
 
 def _call_line(tool: str, args: Any) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("jsonl", "csv", "parquet")
 HEAD = ("time", "call", "tool", "touched", "outcome", "ms")
+TOUCHED = HEAD.index("touched")
+COLUMN_GAP = 3
 SHORTEST_ID = 8
 Function = Callable[..., Any]
 
@@ -134,13 +136,16 @@ def _fitted(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The rows cut to the width of the terminal, each on one line: the day is left out, long cells end with `…`."""
     width = shutil.get_terminal_size().columns
     today = format_time(time.time())[:10]
-    cut: list[tuple[str, ...]] = []
+    cut: list[list[str]] = []
     for at, call, tool, touched, outcome, taken in rows:
         moment = at[11:] if at.startswith(today) else at[5:16]
-        others = 11 + len(call) + 16 + 18 + 6 + len(HEAD) * 2
-        room = max(width - others, 8)
-        cut.append((moment, call, _cut(tool, 16), _cut(touched, room), _cut(outcome, 18), taken))
-    return cut
+        cut.append([moment, call, _cut(tool, 16), touched, _cut(outcome, 18), taken])
+    widths = [max(map(len, column)) for column in zip(HEAD, *cut, strict=True)]
+    others = sum(widths) - widths[TOUCHED] + len(HEAD) * COLUMN_GAP
+    room = max(width - others, 8)
+    for row in cut:
+        row[TOUCHED] = _cut(row[TOUCHED], room)
+    return [tuple(row) for row in cut]
 
 
 def _cut(text: str, room: int) -> str:
@@ -153,7 +158,7 @@ def show(call_id: str) -> int:
     """Show all records of a call. A unique prefix of its id is enough."""
     records = [record.to_dict() for record in asyncio.run(_show(current(), call_id))]
     if not records:
-        message = f"no recorded call has the id {call_id!r}, or it is the beginning of several"
+        message = f"{call_id!r} is not the id of one recorded call: either none begins with it or several do"
         raise ToolError(ErrorCode.TOOL_NOT_FOUND, message)
     if current().json:
         print_json(records)

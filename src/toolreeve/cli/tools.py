@@ -52,14 +52,14 @@ def _list(specs: Sequence["ToolSpec"], *, show_all: bool) -> None:
     if current().json:
         print_json([_as_dict(spec) for spec in specs])
         return
-    rows = [(spec.name, spec.danger.value, spec.category, _first_line(spec.description)) for spec in specs]
+    rows = [(spec.name, spec.danger.value, spec.category, _first_paragraph(spec.description)) for spec in specs]
     print_table(current(), ("tool", "danger", "category", "description"), rows)
     if show_all:
         print_text("no tool has missing requirements")
 
 
-def _first_line(text: str) -> str:
-    return text.strip().split("\n", 1)[0]
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.strip().split("\n\n", 1)[0].split())
 
 
 def _as_dict(spec: "ToolSpec") -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _parameter(key: str, schema: Mapping[str, Any], *, required: bool) -> tuple[
         default = "required"
     elif "default" in schema:
         default = json.dumps(schema["default"]).decode()
-    return key, _type_of(schema), default, _first_line(schema.get("description", ""))
+    return key, _type_of(schema), default, _first_paragraph(schema.get("description", ""))
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:

@@ -189,7 +189,7 @@ def describe(limits: ServerLimits) -> Iterable[str]:
         ("buffered bytes", limits.buffered_bytes),
     ):
         total = _max_connections(quota.total) if quota is limits.connections else quota.total
-        yield f"{what}: {total} ({quota.per_token} per token, {quota.per_address} per address)"
+        yield f"{what}: {total:,} ({quota.per_token:,} per token, {quota.per_address:,} per address)"
 
 
 def _max_connections(connections: int) -> int:

@@ -48,8 +48,12 @@ async def write_file(
             "existed": changed.existed,
             "undoable": changed.undoable,
         },
-        main=f"wrote {len(data)} bytes to {changed.path}",
+        main=f"wrote {_bytes(len(data))} to {changed.path}",
     )
+
+
+def _bytes(number: int) -> str:
+    return "1 byte" if number == 1 else f"{number} bytes"
 
 
 def _encode(content: str, encoding: str) -> bytes:
