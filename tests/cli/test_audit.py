@@ -213,3 +213,60 @@ def test_on_a_terminal_what_fits_is_not_cut(used: Shell) -> None:
     used.run("call", "file_exists", f"path={name}")
 
     assert name in run_on_terminal(used, "audit", "list", columns=80)
+
+
+def test_an_archive_is_verified_by_itself_and_its_making_is_recorded(used: Shell) -> None:
+    made = used.run("audit", "archive", "old.jsonl", "--json")
+    used.run("call", "read_file", "path=a.txt")
+
+    verified = used.run("audit", "verify", "--file", "old.jsonl", "--json")
+    noted = used.run("audit", "list", "--kind", "archived", "--json").json
+
+    assert made.status == 0
+    assert (used.workspace / "old.jsonl").stat().st_mode & 0o777 == 0o600
+    assert (verified.status, verified.json["state"]) == (0, "intact")
+    assert verified.json["records"] == made.json["last"]
+    assert verified.json["head"] == made.json["head"] == noted[0]["head"]
+    assert used.run("audit", "verify").status == 0
+    assert used.run("audit", "archive", "old.jsonl").status == 2
+
+
+def test_an_archive_ends_before_the_given_time(used: Shell) -> None:
+    made = used.run("audit", "archive", "old.jsonl", "--before", "2001-01-01", "--json")
+
+    assert made.json["last"] < used.run("audit", "verify", "--json").json["records"]
+    assert "a.txt" not in (used.workspace / "old.jsonl").read_text()
+    assert used.run("audit", "verify", "--file", "old.jsonl").status == 0
+
+
+@pytest.mark.parametrize("change", ["edit", "remove", "swap", "cut", "garbage"])
+def test_a_changed_archive_exits_with_7(used: Shell, change: str) -> None:
+    made = used.run("audit", "archive", "old.jsonl", "--json").json
+    path = used.workspace / "old.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    match change:
+        case "edit":
+            lines[1] = lines[1].replace("a.txt", "z.txt").replace("b.txt", "z.txt").replace("c.txt", "z.txt")
+        case "remove":
+            del lines[1]
+        case "swap":
+            lines[0], lines[1] = lines[1], lines[0]
+        case "cut":
+            del lines[-1]
+        case "garbage":
+            lines[1] = "{}\n"
+    assert "".join(lines) != path.read_text()
+    path.write_text("".join(lines))
+
+    assert used.run("audit", "verify", "--file", "old.jsonl").status == 7
+    assert used.run("audit", "verify", "--file", "old.jsonl", "--expect", made["head"]).status == 7
+
+
+def test_a_tampered_record_is_not_archived(used: Shell) -> None:
+    with sqlite3.connect(used.home / ".local/state/toolreeve/toolreeve.db") as database:
+        database.execute("UPDATE audit SET body = '{}' WHERE seq = 1")
+
+    done = used.run("audit", "archive", "old.jsonl")
+
+    assert done.status == 7
+    assert not (used.workspace / "old.jsonl").exists()

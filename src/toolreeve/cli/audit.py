@@ -1,10 +1,11 @@
 """`toolreeve audit`: read, export and verify the record of calls.
 
-All commands but `accept` open it read-only.
+All commands but `accept` and `archive` open it read-only.
 """
 
 import asyncio
 import os
+import re
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ HEAD = ("time", "call", "tool", "touched", "outcome", "ms")
 TOUCHED = HEAD.index("touched")
 COLUMN_GAP = 3
 SHORTEST_ID = 8
+_HASH = re.compile(r"[0-9a-fA-F]{64}")
 Function = Callable[..., Any]
 
 
@@ -208,12 +210,17 @@ async def _export(options: Options, form: str, stream: IO[bytes], wanted: "Filte
 
 @audit.command()
 @click.option("--expect", metavar="HASH", help="The expected head hash, kept elsewhere.")
-def verify(expect: str | None) -> int:
+@click.option("--file", "archived", type=click.File("rb"), help="Verify this archive instead of the record.")
+def verify(expect: str | None, archived: IO[bytes] | None) -> int:
     """Verify that no record was edited, removed, inserted, moved or lost.
+
+    The end of an archive must be known to the record, which `audit archive` writes it to, or be given by --expect.
 
     Exits with 7 if a record was changed or the witness cannot be trusted, and with 8 if acknowledged records are
     missing from the end and nothing else is wrong.
     """
+    if archived is not None:
+        return asyncio.run(_verify_archive(current(), archived, expect))
     return asyncio.run(_verify(current(), expect))
 
 
@@ -228,6 +235,24 @@ async def _verify(options: Options, expect: str | None) -> int:
             note("nothing is recorded, but a head hash was expected")
             return ExitStatus.TAMPERED
         verified = await found.verify(expect=expect)
+    return _report(options, verified)
+
+
+async def _verify_archive(options: Options, archived: IO[bytes], expect: str | None) -> int:
+    from toolreeve.record.archive import ARCHIVED, read_archive
+    from toolreeve.record.audit import Filter
+    from toolreeve.record.verify import verify_archive
+
+    heads = {expect or ""}
+    if expect is None:
+        async with _open(options) as found:
+            known = [] if found is None else await found.list(Filter(kind=ARCHIVED), limit=10_000)
+            heads = {str(record.body.get("head")) for record in known}
+    hashes = {bytes.fromhex(head) for head in heads if _HASH.fullmatch(head)}
+    return _report(options, verify_archive(read_archive(archived), heads=hashes))
+
+
+def _report(options: Options, verified: "Verification") -> int:
     _print_verification(options, verified)
     return {"intact": ExitStatus.OK, "lost": ExitStatus.LOST}.get(verified.state, ExitStatus.TAMPERED)
 
@@ -290,3 +315,43 @@ async def _accept(options: Options, record: int | None, reason: str) -> int:
     if not open_gaps:
         note("no gaps to accept")
     return ExitStatus.OK if record is None else ExitStatus.NOT_FOUND
+
+
+@audit.command()
+@click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--before", metavar="TIME", default="0s", help="Up to the first record from this time on; default: now.")
+def archive(output: Path, before: str) -> int:
+    """Copy the oldest records to a new file that `audit verify --file` can verify.
+
+    That it was done, and where the archive ends, is recorded. No record is removed.
+    """
+    return asyncio.run(_archive(current(), output, before))
+
+
+async def _archive(options: Options, output: Path, before: str) -> int:
+    from toolreeve.cli.record import open_journal, user_name
+    from toolreeve.record.archive import ARCHIVED, write_archive
+    from toolreeve.record.audit import Audit
+
+    until = _parse_filter({"until": before}).until or 0.0
+    async with open_journal(options) as (store, journal):
+        verified = await Audit(store).verify()
+        if verified.state not in ("intact", "lost"):
+            _print_verification(options, verified)
+            note("not archived: an archive of this record could not be verified")
+            return ExitStatus.TAMPERED
+        with _new_file(output) as stream:
+            try:
+                head = await store.read_chain(lambda chain: write_archive(chain, stream, until))
+                stream.flush()
+                os.fsync(stream.fileno())
+            except BaseException:
+                output.unlink()
+                raise
+        body = {"file": str(output.absolute()), "last": head.seq, "head": head.hash.hex(), "user": user_name()}
+        await journal.note(ARCHIVED, body)
+    if options.json:
+        print_json(body)
+    else:
+        print_text(f"records up to {head.seq} copied to {output}\nhead {head.hash.hex()}")
+    return ExitStatus.OK

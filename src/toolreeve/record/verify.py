@@ -4,7 +4,7 @@ It distinguishes lost records from tampering. Nothing that a tampered row may ho
 from being checked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,20 @@ def verify(chain: ChainStore, *, path: Path, expect: bytes | None = None) -> Ver
     return found
 
 
+def verify_archive(rows: Iterable[Sequence[StoredRow]], *, heads: Container[bytes]) -> Verification:
+    """Follow the links of an archive. Its end must be one of `heads`, known from outside the file."""
+    found = Verification()
+    try:
+        _walk(rows, found, None, None)
+    except ChainError as problem:
+        found.add(ChainProblem(found.head.seq, f"the archive is damaged: {problem}"))
+    _add_open_gaps(found)
+    if found.head.hash not in heads:
+        text = "neither the record nor --expect confirms that the archive ends here; records may be missing"
+        found.add(ChainProblem(found.head.seq, text, state=UNWITNESSED))
+    return found
+
+
 def _verify(
     chain: ChainStore,
     path: Path,
@@ -128,6 +142,10 @@ def _consult(chain: ChainStore, path: Path, sighted: Sighting | Untrusted, found
     if finding is not None:
         seq = finding.last or found.head.seq
         found.add(ChainProblem(seq, finding.text, state=_STATES.get(finding.kind, UNWITNESSED)))
+    _add_open_gaps(found)
+
+
+def _add_open_gaps(found: Verification) -> None:
     for seq, body in found.gaps.items():
         if seq not in found.accepted:
             state = _STATES.get(str(body.get("finding")), UNWITNESSED)
