@@ -111,7 +111,7 @@ def test_plan_mode_and_the_projects_deny_list_hold(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["call", "read_file", "--json", "{"], "not valid JSON"),
+        (["call", "read_file", "--args", "{"], "not valid JSON"),
         (["call", "read_file", "--args", "[]"], "must be a JSON object"),
         (["call", "read_file", "path"], "'path' is not key=value"),
         (["call", "read_file", "path=a", "--args", "{}"], "pass the arguments once"),
@@ -133,6 +133,8 @@ def test_arguments_that_are_no_json_object_are_refused_on_record(shell: Shell, t
     printed = shell.spawn("call", "read_file", "--json", "-", stdin=text)
 
     assert (printed.status, printed.json["error"]["code"]) == (2, "E_INVALID_PARAMS")
+    assert "JSON" in printed.json["error"]["message"]
+    assert "JSON" not in printed.err
     assert [record["code"] for record in shell.run("audit", "list", "--json").json] == ["E_INVALID_PARAMS"]
 
 
@@ -140,7 +142,7 @@ def test_bytes_that_are_not_utf8_are_bad_usage_wherever_they_come_from(shell: Sh
     (shell.workspace / "latin").write_bytes(b"caf\xe9")
 
     assert "not UTF-8" in shell.run("call", "read_file", "path=@latin").err
-    assert "not valid JSON" in shell.spawn("call", "read_file", "--json", "-", stdin=b'{"path": "\xe9"}').err
+    assert "not valid JSON" in shell.spawn("call", "read_file", "--json", "-", stdin=b'{"path": "\xe9"}').out
     raw = subprocess.run(
         [sys.executable, "-m", "toolreeve", "call", "read_file", b"path=\xe9"], capture_output=True, timeout=60
     )
@@ -210,6 +212,7 @@ def test_an_interrupted_call_is_recorded_as_cancelled(shell: Shell, number: sign
     _, err = child.communicate(timeout=60)
 
     assert (child.returncode, "Traceback" in err) == (status, False)
+    assert "toolreeve: wait was stopped before it changed anything" in err
     assert [record["code"] for record in shell.run("audit", "list", "--json").json] == ["E_CANCELLED"]
 
 
@@ -230,6 +233,8 @@ def test_an_interrupt_at_the_terminal_ends_a_command_without_a_traceback(shell: 
     _, err = child.communicate(timeout=60)
 
     assert (child.returncode, "Traceback" in err, "Exception" in err) == (130, False, False)
+    assert "bash had begun and was stopped; what it did until then remains" in err
+    assert "toolreeve: interrupted" in err
 
 
 def on_terminal(shell: Shell, *args: str, answers: Mapping[str, str] | None = None) -> tuple[int, str]:

@@ -289,7 +289,7 @@ def _pending(request: Request, waiting: PendingApproval) -> ToolError:
         f" The approval {waiting.id!r} is pending: a person must decide it, on their own terminal",
         suggestions=(
             f"tell the person that the approval {waiting.id!r} is pending",
-            f"after they have decided, call wait_for_approval with approval_id {waiting.id!r}, or repeat the call",
+            "after they have decided, repeat the call",
         ),
         detail=data,
         data=data,

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -20,6 +21,7 @@ from toolreeve.cli.result import show_result
 from toolreeve.cli.suggestions import complete_arguments, complete_tools
 
 if TYPE_CHECKING:
+    from toolreeve.core.call import ToolCall
     from toolreeve.runtime.toolreeve import Toolreeve
 
 NO_ARGUMENTS = "\0"
@@ -70,7 +72,7 @@ def call(
     try:
         return asyncio.run(_call(options, tool, pairs, document, session=session, role=role, timeout=timeout))
     except asyncio.CancelledError:
-        note("terminated by SIGTERM; the call is recorded as E_CANCELLED")
+        note("terminated by SIGTERM")
         return TERMINATED
 
 
@@ -99,6 +101,7 @@ async def _call(
 ) -> int:
     from toolreeve.cli.runtime import new_runtime, servers_with
     from toolreeve.core.call import Principal, RecordScope, Role, ToolCall
+    from toolreeve.core.result import Failed
 
     task = asyncio.current_task()
     if task is not None:
@@ -107,11 +110,12 @@ async def _call(
 
     terminal = new_terminal_channel(os.environ, session=False)  # the session ends with this process
     runtime = new_runtime(options, terminal, servers=servers_with(tool))
-    args = _arguments(runtime, tool, pairs, document) if tool in runtime.tools else None
+    parsed = _arguments(runtime, tool, pairs, document) if tool in runtime.tools else None
     async with runtime:
-        if args is None:
+        if parsed is None:
             await runtime.fleet.settled(timeout)
-            args = _arguments(runtime, tool, pairs, document)
+            parsed = _arguments(runtime, tool, pairs, document)
+        args, problem = parsed
         request = ToolCall(
             tool=tool,
             args=args,
@@ -121,7 +125,13 @@ async def _call(
             record_scope=RecordScope.USER,
             timeout=timeout,
         )
-        result = await runtime.run(request)
+        try:
+            result = await runtime.run(request)
+        except asyncio.CancelledError:
+            note(await _describe_stop(runtime, request))
+            raise
+    if problem and isinstance(result, Failed):
+        result.outcome = replace(result.outcome, message=problem)
     status = show_result(options, result)
     is_kept = (result.meta.trial or {}).get("outcome") == "kept" or (result.data or {}).get("undoable")
     if result.success and is_kept and sys.stderr.isatty():
@@ -129,25 +139,39 @@ async def _call(
     return status
 
 
-def _arguments(runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None) -> Mapping[str, Any]:
+async def _describe_stop(runtime: "Toolreeve", call: "ToolCall") -> str:
+    """What became of a call that the user stopped. The intent of one that may change something is recorded first."""
+    begun = any(record.kind == "intent" for record in await runtime.audit.show(call.id))
+    what = (
+        "had begun and was stopped; what it did until then remains"
+        if begun
+        else "was stopped before it changed anything"
+    )
+    return f"{call.tool} {what} (`toolreeve audit show {call.id}`)"
+
+
+def _arguments(
+    runtime: "Toolreeve", tool: str, pairs: tuple[str, ...], document: str | None
+) -> tuple[Mapping[str, Any], str]:
+    """The arguments, and what is wrong with a document that is no JSON object."""
     if document is not None:
         return _from_document(document)
     known = runtime.tools.get(tool)
     try:
-        return parse_pairs(pairs, known.spec.input if known else {}, read_text)
+        return parse_pairs(pairs, known.spec.input if known else {}, read_text), ""
     except BadArgument as problem:
         raise click.UsageError(str(problem)) from None
 
 
-def _from_document(document: str) -> Mapping[str, Any]:
+def _from_document(document: str) -> tuple[Mapping[str, Any], str]:
     """Invalid JSON takes the road as plain text, so that the refusal is recorded like any other."""
     try:
         text: str | bytes = read_stdin() if document == "-" else document
     except BadArgument as problem:
         raise click.UsageError(str(problem)) from None
     try:
-        return parse_object(text)
+        return parse_object(text), ""
     except BadArgument as problem:
-        note(str(problem))
         unread = text[:SHOWN_INPUT]
-        return cast(Mapping[str, Any], unread.decode(errors="replace") if isinstance(unread, bytes) else unread)
+        shown = unread.decode(errors="replace") if isinstance(unread, bytes) else unread
+        return cast(Mapping[str, Any], shown), str(problem)

@@ -104,6 +104,9 @@ def main(args: list[str] | None = None) -> int:
         _redirect_stdout()
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
+        from toolreeve.cli.output import note
+
+        note("interrupted")
         return INTERRUPTED
     except Exception as problem:
         from toolreeve.cli.output import report

@@ -215,6 +215,7 @@ async def test_a_client_without_forms_waits_for_a_person_at_a_terminal(world: Wo
         again = await client.call_tool("wait_for_approval", {"approval_id": number, "timeout": 0})
 
     assert "wait_for_approval" in listed
+    assert "wait_for_approval" in text(pending)
     assert pending.is_error
     assert pending.structured_content["status"] == "pending"
     assert (still.is_error, still.structured_content["status"]) == (False, "pending")

@@ -93,9 +93,12 @@ async def test_the_documented_snippet_works_against_the_builtin_server(tmp_path:
         listed = await session.list_tools()
         read = await session.call_tool("read_file", {"path": "a.txt"})
         ran = await session.call_tool("bash_command", {"command": "echo $((6*7))"})
+        pending = await session.call_tool("delete_file", {"path": "a.txt"})
 
     assert initialized.server_info.name == "toolreeve_builtin"
     assert sorted(tool.name for tool in listed.tools) == DOCUMENTED
+    assert "E_APPROVAL_PENDING" in str(pending.content)
+    assert "wait_for_approval" not in str(pending)
     content = read.structured_content or {}
     assert (content["content"], content["size"], content["exists"]) == ("hello\n", 6, True)
     assert (ran.structured_content or {})["stdout"] == "42\n"

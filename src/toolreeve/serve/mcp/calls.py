@@ -5,9 +5,11 @@ request is a JSON-RPC error.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.call import ToolCall
+from toolreeve.core.errors import ErrorCode
 from toolreeve.core.names import client_arguments
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, ToolSpec
@@ -103,6 +105,10 @@ class Calls:
             required = self._input_required.required("tools/call", params, context, result)
             if required is not None:
                 return required
+        if result.error is not None and result.error.code is ErrorCode.APPROVAL_PENDING and self._waits(context):
+            number = (result.error.data or {}).get("approval_id")
+            advice = f"or call {WAIT} with approval_id {number!r}, which returns the result once they have decided"
+            result.outcome = replace(result.error, suggestions=(*result.error.suggestions, advice))
         return _mcp_result(result, context, spec)
 
     async def _find(self, name: str, view: ToolView) -> BoundTool | None:
