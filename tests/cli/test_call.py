@@ -364,3 +364,9 @@ def test_what_a_command_prints_goes_to_its_own_stream(shell: Shell) -> None:
 
     assert (printed.status, printed.out) == (0, "one\n")
     assert "stderr:\ntwo" in printed.err
+
+
+def test_a_command_without_output_prints_nothing(shell: Shell) -> None:
+    printed = shell.run("call", "bash", "command=true")
+
+    assert (printed.status, printed.out) == (0, "")

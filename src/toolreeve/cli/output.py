@@ -26,11 +26,11 @@ def _safe(text: str) -> str:
 
 
 def print_text(text: str) -> None:
-    """Prints a result on stdout; byte for byte on a pipe."""
+    """Prints a result on stdout; byte for byte on a pipe, and nothing for an empty one."""
     shown = _safe(text) if on_terminal() else text
     with binary_stdout() as stream:
         stream.write(_encoded(shown))
-        if not shown.endswith("\n"):
+        if shown and not shown.endswith("\n"):
             stream.write(b"\n")
 
 
