@@ -1,11 +1,15 @@
 """Scripted people, and calls to ask them about."""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.callback import CallbackChannel
+from toolreeve.approval.grants import Grants
 from toolreeve.approval.request import Answer, Request, pose
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, ToolCall
@@ -17,6 +21,7 @@ from toolreeve.core.files import Files
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.record.store import Store
 
 ASK = Verdict(Decision.ASK, "default", "Default mode: medium tools are asked for")
 
@@ -92,6 +97,17 @@ class Person:
     def say(self, answer: Callable[[Request], Any]) -> None:
         assert self.says is not None
         self.says.set_result(answer)
+
+
+@asynccontextmanager
+async def open_grants(folder: Path, *, process: str = "one", **options: Any) -> AsyncIterator[Grants]:
+    """Session grants in a real database."""
+    store = Store(folder / "grants.db")
+    await store.start()
+    try:
+        yield Grants(store.grants(time.time), now=time.time, process=process, **options)
+    finally:
+        await store.close()
 
 
 def broker_of(answer: Callable[[Request], Any], **options: Any) -> Broker:

@@ -1,11 +1,13 @@
 import asyncio
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.approval.people import ASK, Listener, Person, Place, broker_of, call, runs, writes
+from tests.approval.people import ASK, Listener, Person, Place, broker_of, call, open_grants, runs, writes
 from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.answers import suggest_channels
 from toolreeve.approval.broker import Broker
@@ -253,9 +255,11 @@ async def asked_twice(first: Action, second: Action, *, version: str = "") -> in
         asked.append(request)
         return request.allow(scope="session")
 
-    broker = broker_of(note)
-    assert (await broker.settle(first, ASK)).scope is Scope.SESSION
-    await broker.settle(second, ASK, version=version)
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_grants(Path(folder)) as grants:
+            broker = broker_of(note, grants=grants)
+            assert (await broker.settle(first, ASK)).scope is Scope.SESSION
+            await broker.settle(second, ASK, version=version)
     return len(asked)
 
 
@@ -307,15 +311,29 @@ async def test_a_yes_for_what_writes_and_sends_covers_only_the_same_content() ->
     assert await asked_twice(call(effects=writes_and_sends), call(args=again, effects=writes_and_sends)) == 2
 
 
-async def test_edited_arguments_come_back_and_grant_nothing_lasting() -> None:
+async def test_edited_arguments_come_back_and_grant_nothing_lasting(tmp_path: Path) -> None:
     edited = {"path": "safe.txt", "content": "x"}
-    broker = broker_of(lambda request: request.allow(args=edited, scope="session"))
-    action = call()
+    async with open_grants(tmp_path) as grants:
+        broker = broker_of(lambda request: request.allow(args=edited, scope="session"), grants=grants)
+        action = call()
 
-    approval = await broker.settle(action, ASK)
+        approval = await broker.settle(action, ASK)
 
-    assert (approval.args, approval.scope) == (edited, Scope.ONCE)
-    assert broker.grants.find(action, version="") is None
+        assert (approval.args, approval.scope) == (edited, Scope.ONCE)
+        assert await grants.find(action, version="") is None
+
+
+async def test_an_always_with_an_expiry_writes_a_rule_that_expires() -> None:
+    written: list[AlwaysRule] = []
+
+    async def remember(rule: AlwaysRule) -> str:
+        written.append(rule)
+        return "policy.yaml:9"
+
+    answer = broker_of(lambda request: request.allow(scope="always", expires=1_900_000_000.0), remember=remember)
+    await answer.settle(call(effects=writes), ASK)
+
+    assert written[0]["expires"] == "2030-03-17T17:46:40Z"
 
 
 async def test_always_writes_the_narrow_rule_that_was_shown() -> None:

@@ -1,10 +1,13 @@
+import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.approval.people import open_grants
 from tests.world import World
 from toolreeve import PermissionRule
-from toolreeve.approval.grants import Grants
 from toolreeve.approval.request import Answer, Request
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal
@@ -19,21 +22,25 @@ def granted_call(command: str = "pytest", *, client: str = "agent 1.0", **parts:
     return action
 
 
-def test_a_rule_covers_what_it_says_in_the_same_session_and_policy() -> None:
-    grants = Grants(covers=lambda rule, action: rule is RULE and action.args["command"].startswith("pytest"))
-    grants.add(granted_call(), version="1", by="Ann", rule=RULE)
-
-    assert grants.find(granted_call("pytest -q"), version="1") == "Ann"
-    assert grants.find(granted_call("rm x"), version="1") is None
-    assert grants.find(granted_call("pytest -q"), version="2") is None
+def covers_pytest(rule: Mapping[str, Any], action: Action) -> bool:
+    return rule == RULE and bool(action.args["command"].startswith("pytest"))
 
 
-def test_a_wider_yes_does_not_answer_what_another_rule_asks() -> None:
-    grants = Grants(covers=lambda _, __: True)
-    grants.add(granted_call(), version="1", by="Ann", rule=RULE)
+async def test_a_rule_covers_what_it_says_in_the_same_session_and_policy(tmp_path: Path) -> None:
+    async with open_grants(tmp_path, covers=covers_pytest) as grants:
+        await grants.add(granted_call(), version="1", by="Ann", rule=RULE)
 
-    assert grants.find(granted_call("pytest -q"), version="1", asked_by="ci-asks") is None
-    assert grants.find(granted_call("pytest -q"), version="1") == "Ann"
+        assert await grants.find(granted_call("pytest -q"), version="1") == "Ann"
+        assert await grants.find(granted_call("rm x"), version="1") is None
+        assert await grants.find(granted_call("pytest -q"), version="2") is None
+
+
+async def test_a_wider_yes_does_not_answer_what_another_rule_asks(tmp_path: Path) -> None:
+    async with open_grants(tmp_path, covers=lambda _, __: True) as grants:
+        await grants.add(granted_call(), version="1", by="Ann", rule=RULE)
+
+        assert await grants.find(granted_call("pytest -q"), version="1", asked_by="ci-asks") is None
+        assert await grants.find(granted_call("pytest -q"), version="1") == "Ann"
 
 
 async def test_a_rule_that_asks_about_a_folder_goes_on_asking(world: World) -> None:
@@ -53,12 +60,63 @@ async def test_a_rule_that_asks_about_a_folder_goes_on_asking(world: World) -> N
 @pytest.mark.parametrize(
     "other", [{"session": "t"}, {"client": "other 1.0"}, {"origin": "mcp"}, {"principal": Principal(user="Bea")}]
 )
-def test_no_other_session_client_door_or_person_shares_a_grant(other: dict[str, Any], rule: Any) -> None:
-    grants = Grants(covers=lambda _, __: True)
-    grants.add(granted_call(), version="1", by="Ann", rule=rule)
+async def test_no_other_session_client_door_or_person_shares_a_grant(
+    other: dict[str, Any], rule: Any, tmp_path: Path
+) -> None:
+    async with open_grants(tmp_path, covers=lambda _, __: True) as grants:
+        await grants.add(granted_call(), version="1", by="Ann", rule=rule)
 
-    assert grants.find(granted_call(), version="1") == "Ann"
-    assert grants.find(granted_call(**other), version="1") is None
+        assert await grants.find(granted_call(), version="1") == "Ann"
+        assert await grants.find(granted_call(**other), version="1") is None
+
+
+@pytest.mark.parametrize("rule", [None, RULE])
+@pytest.mark.parametrize(
+    ("issued", "other", "shared"),
+    [
+        (True, {"process": "two"}, True),
+        (False, {"process": "two"}, False),
+        (True, {"process": "two", "workspace": "/elsewhere"}, False),
+    ],
+)
+async def test_only_a_session_that_we_named_is_shared_by_processes_of_one_workspace(
+    issued: bool, other: dict[str, Any], shared: bool, rule: Any, tmp_path: Path
+) -> None:
+    action = granted_call()
+    action.call.session_issued = issued
+    async with (
+        open_grants(tmp_path, covers=lambda _, __: True) as one,
+        open_grants(tmp_path, covers=lambda _, __: True, **other) as two,
+    ):
+        await one.add(action, version="1", by="Ann", rule=rule)
+
+        assert await one.find(action, version="1") == "Ann"
+        assert (await two.find(action, version="1") == "Ann") is shared
+        await one.end()
+        assert (await two.find(action, version="1") == "Ann") is shared
+        assert (await one.find(action, version="1") == "Ann") is issued
+
+
+async def test_a_grant_for_some_uses_answers_that_often(tmp_path: Path) -> None:
+    async with open_grants(tmp_path) as grants:
+        await grants.add(granted_call(), version="1", by="Ann", uses=2)
+
+        found = [await grants.find(granted_call(), version="1") for _ in range(3)]
+
+    assert found == ["Ann", "Ann", None]
+
+
+async def test_every_grant_expires_and_an_expired_one_is_not_stored(tmp_path: Path) -> None:
+    now = time.time()
+    async with open_grants(tmp_path, lifetime=3600.0) as grants:
+        assert not await grants.add(granted_call(), version="1", by="Ann", expires=now - 1)
+        assert await grants.add(granted_call(), version="1", by="Ann")
+        assert await grants.add(granted_call("ls"), version="1", by="Ann", expires=now + 1e6)
+        assert await grants.add(granted_call("rm x"), version="1", by="Ann", expires=now + 60)
+        stored = await grants._store.list()
+
+    ends = {grant.words: (grant.expires or 0) - now for grant in stored}
+    assert [round(seconds / 60) for seconds in ends.values()] == [60, 60, 1]
 
 
 class Chooser:

@@ -268,3 +268,43 @@ def wait_for_state(shell: Shell, number: str, state: str) -> dict[str, object]:
         if output["state"] == state:
             return output
         assert time.monotonic() < end, output
+
+
+def test_a_yes_for_a_while_or_for_some_uses_is_one_for_the_session(shell: Shell) -> None:
+    number = pending(shell)
+
+    assert shell.run("approvals", "allow", number, "--yes", "--for", "2h", "--uses", "3").status == 0
+    (row,) = shell.run("approvals", "--all", "--json").json
+
+    assert (row["answer"]["scope"], row["answer"]["uses"]) == ("session", 3)
+    assert 7100 < row["answer"]["expires"] - time.time() <= 7200
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("--for soon", "is not a time such as 30m, 2h or 7d"),
+        ("--for 0h", "is not a time such as 30m, 2h or 7d"),
+        ("--for 13h", "at most 12 hours (approval.session_hours)"),
+        ("--uses 1", "1 is not in the range"),
+        ("--always --uses 3", "a rule has no number of uses"),
+    ],
+)
+def test_terms_that_cannot_be_kept_are_refused(shell: Shell, words: str, problem: str) -> None:
+    number = pending(shell)
+
+    printed = shell.run("approvals", "allow", number, "--yes", *words.split())
+
+    assert printed.status == 2
+    assert problem in printed.err
+    assert shell.run("approvals", "--json").json[0]["state"] == "pending"
+
+
+def test_an_always_for_a_while_shows_the_rule_with_its_expiry(shell: Shell) -> None:
+    printed = shell.run("approvals", "allow", pending(shell), "--yes", "--always", "--for", "30d")
+
+    assert printed.status == 0
+    assert re.search(r'"expires":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"', printed.err)
+    assert write(shell).success
+    assert "expires" in (shell.home / ".config/toolreeve/policy.yaml").read_text()
+    assert write(shell, "other").success

@@ -44,6 +44,15 @@ def test_a_malformed_file_means_looking_from_the_beginning(tmp_path: Path) -> No
     assert list(one.dead()) == [("odd", 0)]
 
 
+def test_a_process_is_alive_until_it_leaves(tmp_path: Path) -> None:
+    one, two = FileLiveness(tmp_path / "record.db"), FileLiveness(tmp_path / "record.db")
+    one.enter(0)
+
+    assert [two.is_alive(one.name), two.is_alive("unknown")] == [True, False]
+    one.leave()
+    assert not two.is_alive(one.name)
+
+
 def test_a_link_planted_in_the_directory_is_not_followed(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_bytes(b"0" * 20)
@@ -73,6 +82,9 @@ class Leases:
 
     def dead(self) -> list[tuple[str, int]]:
         return [(name, seq) for name, seq in self.table.items() if name in self.expired]
+
+    def is_alive(self, name: str) -> bool:
+        return name in self.table and name not in self.expired
 
     def forget(self, name: str) -> None:
         del self.table[name]

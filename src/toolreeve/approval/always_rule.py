@@ -5,6 +5,7 @@ It is the narrowest rule that answers the call: the same files, or exactly the s
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from toolreeve.approval.grants import only_touches_files
@@ -38,6 +39,14 @@ def new_always_rule(action: Action) -> AlwaysRule:
 def widen(rule: AlwaysRule, action: Action, *, outranks: bool) -> AlwaysRule:
     """The rule of a wider choice, as "always" writes it; `outranks` those that ask."""
     return dict(rule) | ({"priority": PRIORITY} if outranks else {}) | _for_always(action)
+
+
+def until(rule: AlwaysRule, expires: float | None) -> AlwaysRule:
+    """The rule with an expiry, if there is one."""
+    if expires is None:
+        return rule
+    moment = datetime.fromtimestamp(expires, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return dict(rule) | {"expires": moment}
 
 
 def _for_always(action: Action) -> dict[str, Any]:

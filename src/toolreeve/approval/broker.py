@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text, widen
+from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text, until, widen
 from toolreeve.approval.answers import client_answer, first_answer, prior_answer, suggest_channels
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
-from toolreeve.approval.grants import Covers, Grants
+from toolreeve.approval.grants import Grants
 from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, write_question
 from toolreeve.approval.request import Answer, Approval, Choice, Request, Scope, digest, grounds_of, pose
 from toolreeve.core.action import Action
@@ -46,7 +46,7 @@ def _ignore(_: Event) -> None:
 class Broker:
     """`remember` writes the rule of an "always" and returns its location; without it "always" is not offered.
     `preview` shows what a call would change. `pending` stores the questions that nobody can answer now. `offers` finds
-    what a yes for longer may cover beyond the very call, `covers` whether such a rule covers a call."""
+    what a yes for longer may cover beyond the very call. Without `grants`, a yes for the session holds once."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Broker:
         preview: Preview | None = None,
         pending: PendingApprovals | None = None,
         offers: FindChoices = _no_choices,
-        covers: Covers | None = None,
+        grants: Grants | None = None,
     ) -> None:
         if timeout <= 0:
             raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
         self.channels = tuple(channels)
-        self.grants = Grants(covers)
+        self._grants = grants
         self._offers = offers
         self._now = now
         self._timeout = timeout
@@ -87,7 +87,7 @@ class Broker:
         PERMISSION if nobody can be asked, or APPROVAL_PENDING if the caller must repeat the call."""
         if verdict.decision is not Decision.ASK:
             raise ToolreeveError(f"only an ASK verdict can be approved, not {verdict.decision.word}")
-        if (granted_by := self.grants.find(action, version=version, asked_by=verdict.rule)) is not None:
+        if (granted_by := await self._find_grant(action, verdict, version)) is not None:
             return Approval(by=granted_by, scope=Scope.SESSION, binding=digest(action, version=version))
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
@@ -97,6 +97,11 @@ class Broker:
         if peer is None:
             return await self._ask(action, request, channels, version)
         return await self._ask_with(peer, action, request, channels, version)
+
+    async def _find_grant(self, action: Action, verdict: Verdict, version: str) -> str | None:
+        if self._grants is None:
+            return None
+        return await self._grants.find(action, version=version, asked_by=verdict.rule)
 
     async def _ask_with(
         self, peer: Peer, action: Action, request: Request, channels: list[Channel], version: str
@@ -227,11 +232,29 @@ class Broker:
             case Scope.ONCE:
                 return once
             case Scope.SESSION:
-                rule = request.choices[answer.choice].rule if answer.choice else None
-                self.grants.add(action, version=version, by=answer.by, rule=rule, asked_by=request.verdict.rule)
-                return replace(once, scope=Scope.SESSION)
+                return await self._grant(action, request, answer, version, once)
             case Scope.ALWAYS:
-                return await self._write(request.choices[answer.choice].rule, once)
+                return await self._write(until(request.choices[answer.choice].rule, answer.expires), once)
+
+    async def _grant(self, action: Action, request: Request, answer: Answer, version: str, once: Approval) -> Approval:
+        """If the grant cannot be stored, the approval holds once."""
+        if self._grants is None:
+            return once
+        choice = request.choices[answer.choice] if answer.choice else None
+        try:
+            stored = await self._grants.add(
+                action,
+                version=version,
+                by=answer.by,
+                rule=None if choice is None else choice.rule,
+                sentence="" if choice is None else choice.sentence,
+                asked_by=request.verdict.rule,
+                expires=answer.expires,
+                uses=None if answer.uses is None else answer.uses - 1,
+            )
+        except ToolError as problem:
+            return replace(once, problem=f"the grant could not be stored: {problem}")
+        return replace(once, scope=Scope.SESSION) if stored else once
 
     async def _write(self, rule: AlwaysRule, once: Approval) -> Approval:
         """If the rule cannot be written, the approval holds once and carries the problem."""

@@ -60,6 +60,7 @@ def write_question(request: Request, action: Action) -> Record:
         "hidden": action.spec.hidden,
         "effects": [[effect.kind.value, effect.target] for effect in request.effects],
         "session": request.session,
+        "session_issued": call.session_issued,
         "user": request.principal.user,
         "role": request.principal.role.value,
         "origin": request.origin,
@@ -101,6 +102,7 @@ def read_call(record: Record) -> ToolCall:
         tool=record["tool"],
         args=record["args"] if record["given"] is None else record["given"],
         session=record["session"],
+        session_issued=record.get("session_issued", False),
         principal=_principal(record),
         origin=record["origin"],
         timeout=record["timeout"],
@@ -118,6 +120,8 @@ def write_answer(answer: Answer, request: Request | None = None) -> Record:
         "scope": answer.scope.value,
         "note": answer.note,
         "args": None if answer.args is None else dict(answer.args),
+        "expires": answer.expires,
+        "uses": answer.uses,
     }
 
 
@@ -129,7 +133,13 @@ def read_answer(request: Request, record: Record) -> Answer:
     chosen = record.get("choice", "")
     choice = sentences.index(chosen) if chosen in sentences else 0
     return request.allow(
-        by=record["by"], scope=Scope(record["scope"]), note=record["note"], args=record["args"], choice=choice
+        by=record["by"],
+        scope=Scope(record["scope"]),
+        note=record["note"],
+        args=record["args"],
+        choice=choice,
+        expires=record.get("expires"),
+        uses=record.get("uses"),
     )
 
 

@@ -40,7 +40,8 @@ class Choice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A person's answer. The model reads `note`; `args` are the arguments as the person edited them. `choice` is the
-    number, from 0, of what the session or always shall cover."""
+    number, from 0, of what the session or always shall cover, `expires` until when, in seconds since the epoch, and
+    `uses` how often in the session, this call included."""
 
     granted: bool
     by: str = ""
@@ -49,6 +50,8 @@ class Answer:
     args: Mapping[str, Any] | None = None
     digest: str = ""
     choice: int = 0
+    expires: float | None = None
+    uses: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +122,21 @@ class Request:
         note: str = "",
         args: Mapping[str, Any] | None = None,
         choice: int = 0,
+        expires: float | None = None,
+        uses: int | None = None,
     ) -> Answer:
         """The answer that allows the call: once, for the session, or always."""
-        return Answer(granted=True, by=by, scope=Scope(scope), note=note, args=args, digest=self.digest, choice=choice)
+        return Answer(
+            granted=True,
+            by=by,
+            scope=Scope(scope),
+            note=note,
+            args=args,
+            digest=self.digest,
+            choice=choice,
+            expires=expires,
+            uses=uses,
+        )
 
     def deny(self, *, by: str = "", note: str = "") -> Answer:
         """The answer that refuses the call. The model reads `note`."""

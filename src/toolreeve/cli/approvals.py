@@ -7,14 +7,16 @@ call is shown, or with `--yes`. Nothing that runs in the sandbox can reach the p
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from toolreeve.cli.grants import grants, revoke
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import note, print_json, print_table, print_text
 from toolreeve.cli.record import format_time, open_journal, user_name
@@ -29,6 +31,28 @@ POLL_INTERVAL = 0.5
 YES = "Skip the confirmation; required without a terminal."
 QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "always": "Allow it and write the rule?"}
 COLUMNS = ("id", "state", "tool", "asked", "user", "touches")
+_TIME = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
+_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What is allowed, and for how long."""
+
+    scope: "Scope"
+    choice: int
+    expires: float | None
+    uses: int | None
+
+
+def _read_time(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    """Seconds."""
+    if value is None:
+        return None
+    found = _TIME.fullmatch(value.strip().lower())
+    if found is None or float(found[1]) <= 0:
+        raise click.BadParameter(f"{value!r} is not a time such as 30m, 2h or 7d")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 @click.group(cls=CliGroup, invoke_without_command=True)
@@ -90,22 +114,43 @@ def show(number: str) -> int:
     default=1,
     help="What --session or --always covers, by its number in `approvals show`; 1 is exactly this call.",
 )
+@click.option("--for", "seconds", metavar="TIME", callback=_read_time, help="How long it holds: 30m, 2h or 7d.")
+@click.option("--uses", type=click.IntRange(min=2), help="How often it may run in its session, this call included.")
 @click.option("--note", "comment", default="", help="A note for the model.")
 @click.option("--yes", is_flag=True, help=YES)
-def allow(number: str, comment: str, choice: int, *, session: bool, always: bool, yes: bool) -> int:
-    """Show the call and, after confirmation, allow it."""
+def allow(
+    number: str,
+    comment: str,
+    choice: int,
+    seconds: float | None,
+    uses: int | None,
+    *,
+    session: bool,
+    always: bool,
+    yes: bool,
+) -> int:
+    """Show the call and, after confirmation, allow it.
+
+    --for and --uses imply --session; --always --for writes a rule that expires.
+    """
     from toolreeve.approval.request import Scope
 
     if session and always:
         raise click.UsageError("choose --session or --always")
+    if always and uses is not None:
+        raise click.UsageError("--uses limits an approval for the session: a rule has no number of uses")
     scope = Scope.ONCE
-    if session:
-        scope = Scope.SESSION
-    elif always:
+    if always:
         scope = Scope.ALWAYS
+    elif session or seconds is not None or uses is not None:
+        scope = Scope.SESSION
     if choice > 1 and scope is Scope.ONCE:
         raise click.UsageError("--choice needs --session or --always")
-    return asyncio.run(_answer(current(), number, scope, comment, choice=choice - 1, yes=yes))
+    expires = None if seconds is None else time.time() + seconds
+    if scope is Scope.SESSION:
+        _check_lifetime(current(), seconds)
+    terms = _Terms(scope, choice - 1, expires, uses)
+    return asyncio.run(_answer(current(), number, terms, comment, yes=yes))
 
 
 @approvals.command()
@@ -121,6 +166,10 @@ def deny(number: str, comment: str, *, yes: bool) -> int:
 def watch() -> int:
     """Ask on this terminal as approvals arrive, until interrupted."""
     return asyncio.run(_watch(current()))
+
+
+approvals.add_command(grants)
+approvals.add_command(revoke)
 
 
 @asynccontextmanager
@@ -141,9 +190,7 @@ async def _find(options: Options, number: str) -> "PendingRow | None":
         return await pending.find(number)
 
 
-async def _answer(
-    options: Options, number: str, scope: "Scope | None", comment: str, *, choice: int = 0, yes: bool
-) -> int:
+async def _answer(options: Options, number: str, terms: "_Terms | None", comment: str, *, yes: bool) -> int:
     from toolreeve.approval.pending import read_question, write_answer
 
     async with _open(options) as pending:
@@ -153,7 +200,7 @@ async def _answer(
         if row.state != "pending":
             return _report(options, row, decided=False)
         request = read_question(row.id, row.question)
-        answer = _new_answer(request, scope, comment, choice)
+        answer = _new_answer(request, terms, comment)
         if not yes and not await _confirm(request, answer):
             note(f"{row.id} is still pending: nothing was changed")
             return ExitStatus.DENIED
@@ -170,20 +217,29 @@ async def _confirm(request: "Request", answer: "Answer") -> bool:
     return await confirm(question, shown=describe(request, whole=True))
 
 
-def _new_answer(request: "Request", scope: "Scope | None", comment: str, choice: int) -> "Answer":
-    from toolreeve.approval.always_rule import rule_text
+def _new_answer(request: "Request", terms: "_Terms | None", comment: str) -> "Answer":
+    from toolreeve.approval.always_rule import rule_text, until
 
     by = f"{user_name()} via command line"
-    if scope is None:
+    if terms is None:
         return request.deny(by=by, note=comment)
-    if scope == "always":
-        if not request.lasting:
-            raise click.UsageError("--always is not possible: there is no policy file to write the rule to")
-        rule = rule_text(request.choices[choice].rule) if 0 < choice < len(request.choices) else request.lasting
-        note(f"this rule will be written when the call runs: {rule}")
+    choice = terms.choice
     if choice >= max(1, len(request.choices)):
         raise click.UsageError(f"--choice {choice + 1} was not offered: see `toolreeve approvals show {request.id}`")
-    return request.allow(by=by, scope=scope, note=comment, choice=choice)
+    if terms.scope == "always":
+        if not request.lasting:
+            raise click.UsageError("--always is not possible: there is no policy file to write the rule to")
+        rule = rule_text(until(request.choices[choice].rule, terms.expires)) if request.choices else request.lasting
+        note(f"this rule will be written when the call runs: {rule}")
+    return request.allow(by=by, scope=terms.scope, note=comment, choice=choice, expires=terms.expires, uses=terms.uses)
+
+
+def _check_lifetime(options: Options, seconds: float | None) -> None:
+    hours = options.configuration().settings.approval.session_hours
+    if seconds is not None and seconds > hours * 3600:
+        raise click.UsageError(
+            f"--for: an approval for the session holds at most {hours:g} hours (approval.session_hours)"
+        )
 
 
 def _report(options: Options, row: "PendingRow", *, decided: bool) -> int:

@@ -61,8 +61,9 @@ class ToolCall:
     """One request to run a tool. `tool` is the name as the caller wrote it; the registry resolves it.
 
     `client` is the name and version of the program that called, as it gives them. `record_scope` is set by the door;
-    an admin sees everything through any door. `peer` is the connection back to the caller, if its door has one; it does
-    not cross a process boundary.
+    an admin sees everything through any door. `session_issued` says that we named the session for one client instance,
+    which may call through several processes: only then do they share its grants. `peer` is the connection back to the
+    caller, if its door has one; it does not cross a process boundary.
     """
 
     tool: str
@@ -74,6 +75,7 @@ class ToolCall:
     record_scope: RecordScope = RecordScope.SESSION
     timeout: float | None = None
     estimated_cost: float = 0.0
+    session_issued: bool = False
     id: str = field(default_factory=new_id)
     peer: "Peer | None" = field(default=None, repr=False, compare=False)
 

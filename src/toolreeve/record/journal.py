@@ -32,6 +32,7 @@ INTENT = "intent"
 CALL = "call"
 LOST = "lost"
 APPROVAL = "approval"
+GRANT = "grant"
 RECORDS_PER_MARK = 1_000
 SYNC_SECONDS = 1.0
 
@@ -147,6 +148,15 @@ class Journal:
         """Record an event that is not a call: a decision, a policy change, an undo. Returns when it is on disk."""
         noted = {"v": VERSION, "ts": self._now(), **self._redactor.value(body)}
         await self._store.append((kind, call_id, noted), kept=False)
+
+    @property
+    def process(self) -> str:
+        """The name of this process, unique among all that share the record."""
+        return self._liveness.name
+
+    async def is_alive(self, process: str) -> bool:
+        """Whether a process that shares the record is running."""
+        return await asyncio.to_thread(self._liveness.is_alive, process)
 
     def describe(self, entry: Entry) -> _Body:
         """One literal for intents and outcomes alike: building it is most of what closing a call costs the loop."""

@@ -37,6 +37,10 @@ class Liveness(Protocol):
         """Names of processes that died, and the record number from which on they may have open calls."""
         ...
 
+    def is_alive(self, name: str) -> bool:
+        """Whether the process of this name is alive."""
+        ...
+
     def forget(self, name: str) -> None:
         """The open calls of a dead process are closed."""
 
@@ -79,6 +83,10 @@ class FileLiveness:
             content = _read_unlocked(path)
             if content is not None:
                 yield path.name, int(content) if content.isdigit() else 0
+
+    def is_alive(self, name: str) -> bool:
+        path = self._directory / name
+        return name == self.name or (path.exists() and _read_unlocked(path) is None)
 
     def forget(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
+from toolreeve.approval.grants import Grants
 from toolreeve.approval.preview import previewer
 from toolreeve.approval.request import Choice
 from toolreeve.config import Configuration, Settings, from_settings, load
@@ -313,6 +314,15 @@ class Assembly:
             draw=random.random,
             progress=self._progress,
         )
+        self.grants = Grants(
+            self.store.grants(time.time),
+            now=time.time,
+            process=self.journal.process,
+            workspace=os.path.realpath(settings.workspace.dir),
+            lifetime=settings.approval.session_hours * 3600,
+            covers=lambda rule, action: covers(rule, action, policy()),
+            redact=self.redactor.text,
+        )
         self.broker = Broker(
             channels,
             now=time.time,
@@ -322,7 +332,7 @@ class Assembly:
             preview=previewer(self.files),
             pending=self.approvals,
             offers=lambda action: [Choice(*each) for each in find_offers(action, policy())],
-            covers=lambda rule, action: covers(rule, action, policy()),
+            grants=self.grants,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self._transports: Connect | None = None
@@ -437,7 +447,8 @@ class Assembly:
         """Closes every part even if one fails, then raises the first failure."""
         failures: list[Exception] = []
         parts = (self.executor, self.pool, self.processes, self.http)
-        for step in (*(part.close for part in parts), self.journal.stop, self.store.close, self.bus.close):
+        steps = (*(part.close for part in parts), self.grants.end, self.journal.stop, self.store.close, self.bus.close)
+        for step in steps:
             try:
                 await step()
             except Exception as problem:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.approval.people import ASK, Person, call, writes
+from tests.approval.people import ASK, Person, call, open_grants, writes
 from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.terminal import TerminalChannel
@@ -120,8 +120,8 @@ async def test_after_a_trial_other_arguments_are_not_offered(screen: Screen) -> 
         assert (await settling).args is None
 
 
-async def test_s_allows_for_the_session(screen: Screen) -> None:
-    async with asking(screen) as settling:
+async def test_s_allows_for_the_session(screen: Screen, tmp_path: Path) -> None:
+    async with open_grants(tmp_path) as grants, asking(screen, grants=grants) as settling:
         await screen.shows("details: ")
         screen.types("s\n")
 

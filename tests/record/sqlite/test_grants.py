@@ -119,7 +119,12 @@ async def test_a_grant_is_revoked_by_a_unique_prefix_and_for_every_process(tmp_p
         await one.add(grant(id="abc1", digest="1"))
         await one.add(grant(id="abd2", digest="2"))
 
-        assert [await other.revoke(number) for number in ("", "ab", "zz", "abc")] == [False, False, False, True]
+        assert [await other.revoke(number, by="ann") for number in ("", "ab", "zz", "abc")] == [
+            False,
+            False,
+            False,
+            True,
+        ]
         assert [given.id for given in await one.list()] == ["abd2"]
         assert not await one.use(grant(id="abc1"))
 
@@ -129,8 +134,8 @@ async def test_all_grants_of_a_session_are_revoked_together(tmp_path: Path) -> N
         for session, digest in (("s", "1"), ("s", "2"), ("t", "3")):
             await grants.add(grant(session=session, digest=digest))
 
-        assert await grants.revoke_all(session="s") == 2
-        assert await grants.revoke_all() == 1
+        assert await grants.revoke_all(by="ann", session="s") == 2
+        assert await grants.revoke_all(by="ann") == 1
 
 
 async def test_beyond_the_most_the_oldest_of_that_user_is_dropped(

@@ -111,3 +111,17 @@ def test_a_session_cannot_be_taken_over_by_its_id_or_with_another_credential() -
     assert session((b"toolreeve-session", key)) != known
     assert session((b"toolreeve-session", known.encode())) != known
     assert session((b"cookie", COOKIE + b"=" + known.encode())) != known
+
+
+@pytest.mark.parametrize(("shown", "kept"), [({}, True), ({"toolreeve-session": "mine"}, False)])
+async def test_a_grant_outlives_the_server_only_for_a_client_that_we_named(
+    world: World, shown: Mapping[str, str], kept: bool
+) -> None:
+    async with httpx2.AsyncClient(headers=shown) as client:
+        async with serving(world.reeve()) as server:
+            await write_for_the_session(client, server)
+            assert (await ask(client, server))["isError"] is False
+        async with serving(world.reeve()) as server:
+            again = await ask(client, server)
+
+    assert (again.get("isError") is False) is kept

@@ -1,4 +1,4 @@
-"""The [approval] table: how long to wait for a person."""
+"""The [approval] table: how long to wait for a person, and how long a yes holds."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,3 +18,7 @@ class Approval:
         float,
         Field("Hours that a pending approval stays open for an answer.", ProjectScope.LOWER, above=0),
     ] = 24.0
+    session_hours: Annotated[
+        float,
+        Field("Hours after which an approval for the session ends at the latest.", ProjectScope.LOWER, above=0),
+    ] = 12.0

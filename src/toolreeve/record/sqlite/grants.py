@@ -1,15 +1,19 @@
 """Grants in SQLite, shared by all processes (`core.grants.GrantStore`).
 
-A grant with a number of uses is never used more often, not even by two processes at the same moment.
+A grant with a number of uses is never used more often, not even by two processes at the same moment. What a grant
+covers may hold secrets: the record names the grant and the call that it was given for.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from json import loads as read  # exact also for integers beyond 64 bits
+from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.grants import Grant
+from toolreeve.record.chain import Line
+from toolreeve.record.journal import GRANT, VERSION
 from toolreeve.record.sqlite.engine import Engine
 
 MOST = 10_000
@@ -21,11 +25,11 @@ class SqliteGrants:
         self._engine = engine
         self._now = now
 
-    async def add(self, grant: Grant) -> None:
-        await self._engine.transact(partial(_add, grant=grant, now=self._now()))
+    async def add(self, grant: Grant, *, call_id: str = "") -> None:
+        await self._engine.transact(partial(self._add, grant=grant, call_id=call_id, now=self._now()))
 
-    async def find(self, *, user: str, session: str, tool: str) -> Sequence[Grant]:
-        values: dict[str, str | float] = {"user": user, "session": session, "tool": tool, "now": self._now()}
+    async def find(self, *, user: str, session: str, tool: str, process: str = "") -> Sequence[Grant]:
+        values: _Values = {"user": user, "session": session, "tool": tool, "process": process, "now": self._now()}
         return await self._engine.read(partial(_select, where=_CANDIDATE, values=values))
 
     async def use(self, grant: Grant) -> bool:
@@ -34,20 +38,48 @@ class SqliteGrants:
     async def list(self) -> Sequence[Grant]:
         return await self._engine.read(partial(_select, where=_LIVE, values={"now": self._now()}))
 
-    async def revoke(self, id: str) -> bool:
-        return await self._engine.transact(partial(_revoke, id=id))
+    async def revoke(self, id: str, *, by: str) -> bool:
+        work = partial(self._revoke, where="substr(id, 1, length(:id)) = :id", values={"id": id}, by=by, only_one=True)
+        return bool(id) and await self._engine.transact(work) == 1
 
-    async def revoke_all(self, *, session: str | None = None) -> int:
-        return await self._engine.transact(partial(_revoke_all, session=session))
+    async def revoke_all(self, *, by: str, session: str | None = None) -> int:
+        where = ":session IS NULL OR session = :session"
+        return await self._engine.transact(partial(self._revoke, where=where, values={"session": session}, by=by))
+
+    async def end(self, process: str) -> None:
+        await self._engine.transact(partial(_end, process=process))
+
+    def _add(self, database: sqlite3.Connection, *, grant: Grant, call_id: str, now: float) -> None:
+        values = {name: getattr(grant, name) for name in _NAMES} | {"covers": json.dumps(grant.covers)}
+        database.execute(f"DELETE FROM grants WHERE NOT ({_LIVE})", {"now": now})  # noqa: S608
+        (id,) = database.execute(_INSERT, values).fetchone()
+        database.execute(_DROP_OLDEST, {"user": grant.user, "most": MOST})
+        more = {"granted": True, "approved_by": grant.granted_by, "expires": grant.expires, "uses": grant.uses}
+        self._engine.write_lines(database, [_line(grant, call_id, {"grant": id} | more, now)])
+
+    def _revoke(
+        self, database: sqlite3.Connection, *, where: str, values: "_Values", by: str, only_one: bool = False
+    ) -> int:
+        now = self._now()
+        found = _select(database, where=f"({where}) AND {_LIVE}", values=values | {"now": now})
+        if only_one and len(found) != 1:
+            return 0
+        database.executemany("DELETE FROM grants WHERE id = ?", [(grant.id,) for grant in found])
+        lines = [_line(grant, "", {"grant": grant.id, "granted": False, "revoked_by": by}, now) for grant in found]
+        self._engine.write_lines(database, lines)
+        return len(found)
 
 
-def _add(database: sqlite3.Connection, *, grant: Grant, now: float) -> None:
-    database.execute(f"DELETE FROM grants WHERE NOT ({_LIVE})", {"now": now})  # noqa: S608
-    database.execute(_INSERT, {name: getattr(grant, name) for name in _NAMES} | {"covers": json.dumps(grant.covers)})
-    database.execute(_DROP_OLDEST, {"user": grant.user, "most": MOST})
+_Values = dict[str, str | float | None]
 
 
-def _select(database: sqlite3.Connection, *, where: str, values: dict[str, str | float]) -> Sequence[Grant]:
+def _line(grant: Grant, call_id: str, more: Mapping[str, Any], now: float) -> Line:
+    """The audit record of a grant or its revocation."""
+    whose = {"session": grant.session, "user": grant.user, "client": grant.client, "tool": grant.tool}
+    return GRANT, call_id, {"v": VERSION, "ts": now, **whose, "scope": grant.scope, **more}
+
+
+def _select(database: sqlite3.Connection, *, where: str, values: _Values) -> Sequence[Grant]:
     query = f"SELECT {_COLUMNS} FROM grants WHERE {where} ORDER BY granted_at, id"  # noqa: S608
     rows = [dict(zip(_NAMES, row, strict=True)) for row in database.execute(query, values)]
     return [Grant(**row | {"covers": read(row["covers"])}) for row in rows]
@@ -58,15 +90,8 @@ def _use(database: sqlite3.Connection, *, id: str, now: float) -> bool:
     return database.execute(query, {"id": id, "now": now}).rowcount == 1
 
 
-def _revoke(database: sqlite3.Connection, *, id: str) -> bool:
-    found = database.execute("SELECT id FROM grants WHERE substr(id, 1, ?) = ? LIMIT 2", (len(id), id)).fetchall()
-    if not id or len(found) != 1:
-        return False
-    return database.execute("DELETE FROM grants WHERE id = ?", found[0]).rowcount == 1
-
-
-def _revoke_all(database: sqlite3.Connection, *, session: str | None) -> int:
-    return database.execute("DELETE FROM grants WHERE ?1 IS NULL OR session = ?1", (session,)).rowcount
+def _end(database: sqlite3.Connection, *, process: str) -> None:
+    database.execute("DELETE FROM grants WHERE process = ? AND process != ''", (process,))
 
 
 _NAMES = (
@@ -75,6 +100,7 @@ _NAMES = (
     "user",
     "client",
     "session",
+    "process",
     "tool",
     "digest",
     "covers",
@@ -85,12 +111,15 @@ _NAMES = (
 )
 _COLUMNS = ", ".join(_NAMES)
 _LIVE = "(expires IS NULL OR expires > :now) AND (uses IS NULL OR uses > 0)"
-_CANDIDATE = f"tool = :tool AND user = :user AND session IN ('', :session) AND {_LIVE}"
+_CANDIDATE = f"""
+    tool = :tool AND user = :user AND session IN ('', :session) AND process IN ('', :process) AND {_LIVE}
+"""
 _INSERT = f"""
     INSERT INTO grants ({_COLUMNS}) VALUES ({", ".join(f":{name}" for name in _NAMES)})
     ON CONFLICT (tool, user, session, client, scope, digest) DO UPDATE SET
         covers = excluded.covers, granted_by = excluded.granted_by, granted_at = excluded.granted_at,
         expires = excluded.expires, uses = excluded.uses
+    RETURNING id
 """  # noqa: S608
 _DROP_OLDEST = """
     DELETE FROM grants WHERE id IN (

@@ -144,4 +144,7 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (run, number)
     );
     """,
+    """
+    ALTER TABLE grants ADD COLUMN process TEXT NOT NULL DEFAULT ''
+    """,
 )

@@ -15,6 +15,7 @@ from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool, ToolSpec
 from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp import meta_tools
+from toolreeve.serve.mcp.client_session import is_issued
 from toolreeve.serve.mcp.gateway import CONNECT_TIMEOUT, Upstreams, rpc_error
 from toolreeve.serve.mcp.input_required import WAIT, WAIT_TOOL, InputRequired
 from toolreeve.serve.mcp.protocol import Params, WireError
@@ -76,6 +77,7 @@ class Calls:
             tool=tool.spec.name,
             args=_NOTHING if args is None else client_arguments(name, args),
             session=context.session,
+            session_issued=is_issued(context.session),
             principal=context.principal,
             origin="mcp",
             client=context.client_name,

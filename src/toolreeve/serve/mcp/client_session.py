@@ -4,6 +4,7 @@ A request of the modern era carries no session, and a credential is not one: sev
 belongs to one client instance, known by the `Toolreeve-Session` header that it sends, else by the cookie that it was
 given, else by its connection. A connection that a proxy may share among clients identifies nobody: without a header or
 cookie, each request on it is a session of its own. The id is a digest: knowing it from the record does not open it.
+Two programs may send the same header, but a cookie is ours: only those sessions share grants across processes.
 """
 
 import hashlib
@@ -18,6 +19,8 @@ from toolreeve.serve.tokens import Credential
 HEADER = b"toolreeve-session"
 COOKIE = b"toolreeve_session"
 LONGEST_HEADER = 200
+_ISSUED = "mcp-"
+_NAMED = "mcp-named-"
 _COOKIE = re.compile(rb"(?:^|;)\s*" + COOKIE + rb"=([0-9a-f]{32})(?=\s*(?:;|$))")
 _FORWARDED = frozenset(
     {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"}
@@ -49,18 +52,23 @@ def find_session(headers: Iterable[Header], connection: SessionConnection, crede
         elif name in _FORWARDED:
             forwarded = True
     if shown:
-        return ClientSession(_session_id(b"header", shown, credential))
+        return ClientSession(_session_id(_NAMED, shown, credential))
     if found := _COOKIE.search(cookie):
-        return ClientSession(_session_id(b"key", found[1], credential))
+        return ClientSession(_session_id(_ISSUED, found[1], credential))
     key = b"" if forwarded else connection.session_key
     if not key:
         key = secrets.token_hex(16).encode()
         if not forwarded:
             connection.session_key = key
     offer = (b"set-cookie", b"%s=%s; Path=/mcp; HttpOnly; SameSite=Strict" % (COOKIE, key))
-    return ClientSession(_session_id(b"key", key, credential), (offer,))
+    return ClientSession(_session_id(_ISSUED, key, credential), (offer,))
 
 
-def _session_id(kind: bytes, key: bytes, credential: Credential) -> str:
-    known = hashlib.sha256(b"\0".join((kind, credential.id.encode(), key))).hexdigest()
-    return f"mcp-{known[:24]}"
+def is_issued(session: str) -> bool:
+    """Whether we named the session, for one client instance that may outlive this process."""
+    return session.startswith(_ISSUED) and not session.startswith(_NAMED)
+
+
+def _session_id(prefix: str, key: bytes, credential: Credential) -> str:
+    known = hashlib.sha256(b"\0".join((prefix.encode(), credential.id.encode(), key))).hexdigest()
+    return f"{prefix}{known[:24]}"

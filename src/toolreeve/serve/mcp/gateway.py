@@ -15,6 +15,7 @@ from toolreeve.core.errors import TRAITS
 from toolreeve.core.result import Failure, ToolResult
 from toolreeve.registry import ToolRegistry
 from toolreeve.rpc.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from toolreeve.serve.mcp.client_session import is_issued
 from toolreeve.serve.mcp.input_required import InputRequired
 from toolreeve.serve.mcp.protocol import Params, WireError, read_text
 from toolreeve.serve.mcp.request_context import RequestContext
@@ -141,6 +142,7 @@ class Gateway:
             tool=hidden.spec.name,
             args=args,
             session=context.session,
+            session_issued=is_issued(context.session),
             principal=context.principal,
             origin="mcp",
             client=context.client_name,
