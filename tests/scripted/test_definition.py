@@ -97,6 +97,11 @@ WRONG = {
         5,
         "expected number",
     ),
+    "tools:\n  a:\n    script: x\n    resource_limits:\n      max_memory_mb: 5\n": (
+        "tools.a.resource_limits",
+        4,
+        "limits belong under sandbox",
+    ),
     "tools:\n  a:\n    script: x\n    sandbox:\n      memory: 5\n": ("tools.a.sandbox", 4, "unknown 'memory'"),
     "tools:\n  a:\n    script: |\n      true\n      eval {{x}}\n": (
         "tools.a.script",

@@ -146,7 +146,11 @@ class _DefinitionReader:
         name = str(self._path[-1])
         if not _ID.match(name):
             self._report("is not a valid tool name", fix="use letters, digits, _, -, . and /")
-        for problem in _SHAPE.problems({"tool": self._value}):
+        value = self._value
+        if isinstance(value, Mapping) and LIMITS in value:
+            self._report("is not a key of a tool: limits belong under sandbox", LIMITS, fix=_LIMITS_FIX)
+            value = {key: each for key, each in value.items() if key != LIMITS}
+        for problem in _SHAPE.problems({"tool": value}):
             path = [int(part) if part.isdigit() else part for part in problem.pointer.split("/")[2:]]
             self._report(problem.text, *path, fix=_fix(problem.text, path))
 
@@ -257,6 +261,8 @@ class _DefinitionReader:
 GRACE = 5.0
 """Seconds beyond the sandbox's own timeout, which ends a run first and keeps its output; the runtime's comes second."""
 
+LIMITS = "resource_limits"
+_LIMITS_FIX = "use sandbox: timeout, max_memory_mb, max_cpu_time_seconds, max_processes …"
 _SHAPE = Schema({"type": "object", "properties": {"tool": TOOL}})
 
 
