@@ -250,3 +250,16 @@ def test_a_wrapper_that_starts_us_as_our_own_server_does_not_go_on_without_end(s
 
     assert "again__read_file" in names
     assert not [name for name in names if name.startswith("again__again")]
+
+
+@pytest.mark.usefixtures("offer")
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [(["servers"], "connecting to good, bad …"), (["tools", "--servers"], "connecting to 2 servers …")],
+)
+def test_a_terminal_shows_what_is_being_connected_to_and_erases_it(shell: Shell, command: list[str], says: str) -> None:
+    with on_terminal(shell, *command) as terminal:
+        terminal.shows(says)
+        terminal.shows("\r\x1b[K")
+        terminal.shows("good")
+    assert "connecting" not in shell.run(*command).err

@@ -62,6 +62,19 @@ def note(text: str) -> None:
     click.echo(f"toolreeve: {_encoded(_safe(text)).decode(errors='replace')}", err=True)
 
 
+@contextmanager
+def live_line(text: str) -> Iterator[None]:
+    """On a terminal, shows what is being waited for, if anything, and erases it afterwards."""
+    if not text or not sys.stderr.isatty():
+        yield
+        return
+    click.echo(f"{_safe(text)} …", err=True, nl=False)
+    try:
+        yield
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+
 def count(number: int, noun: str) -> str:
     """`1 rule`, `2 rules`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

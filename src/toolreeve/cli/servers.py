@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolreeve.cli.options import CliGroup, Options, current
-from toolreeve.cli.output import count, note, print_json, print_table, print_text
+from toolreeve.cli.output import count, live_line, note, print_json, print_table, print_text
 from toolreeve.cli.suggestions import complete_servers
 from toolreeve.core.errors import ConfigError, ErrorCode, ExitStatus, ToolError
 from toolreeve.core.visible import one_line, visible
@@ -161,7 +161,8 @@ def _without_warnings() -> Iterator[None]:
 
 
 async def _connect(options: Options, specs: "Sequence[ServerSpec]") -> "tuple[list[ServerStatus], list[ToolSpec]]":
-    with _without_warnings():
+    names = ", ".join(spec.name for spec in specs)
+    with _without_warnings(), live_line(f"connecting to {names}" if names else ""):
         async with _runtime(options, specs) as runtime:
             tools = [bound.spec for bound in runtime.tools.list() if bound.spec.server is not None]
             await runtime.fleet.resources()  # two servers may offer the same one, which their status then shows

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolreeve.cli.options import CliCommand, current
-from toolreeve.cli.output import print_json, print_table, print_text
+from toolreeve.cli.output import count, live_line, print_json, print_table, print_text
 from toolreeve.cli.suggestions import complete_tools
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import visible
@@ -44,8 +44,9 @@ def tools(name: str | None, search: str | None, provider: str | None, *, show_al
 
 async def _connect_servers(runtime: "Toolreeve") -> None:
     """Registers the tools of the servers; they stay registered after the connections are closed."""
-    async with runtime:
-        await runtime.fleet.settled()
+    with live_line(f"connecting to {count(len(runtime.fleet), 'server')}"):
+        async with runtime:
+            await runtime.fleet.settled()
 
 
 def _list(specs: Sequence["ToolSpec"], *, show_all: bool) -> None:
