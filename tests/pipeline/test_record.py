@@ -8,7 +8,7 @@ import pytest
 
 from tests.pipeline.tools import echo, fail
 from tests.world import World
-from toolreeve import DangerLevel, ErrorCode, ToolCall, ToolError, Toolreeve, tool
+from toolreeve import DangerLevel, ErrorCode, ToolCall, ToolError, tool
 from toolreeve.core.context import Context
 from toolreeve.record.sqlite.group_commit import Work
 from toolreeve.record.store import Store
@@ -73,7 +73,7 @@ async def test_a_secret_in_arguments_or_errors_is_never_written(world: World) ->
 
 async def test_a_secret_in_place_of_a_tool_name_is_not_published(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a-very-secret-value")
-    async with Toolreeve(workspace=world.workspace) as reeve, reeve.bus.subscribe() as events:
+    async with world.reeve() as reeve, reeve.bus.subscribe() as events:
         await reeve.call("a-very-secret-value")
         event = await anext(events)
 

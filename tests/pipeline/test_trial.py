@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from tests.callers import PlainCaller
 from tests.pipeline.test_confinement import Person, snapshot
 from tests.world import World
+from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Request
 from toolreeve.config import Policy, Trial
 from toolreeve.config.sections.policy import Mode
@@ -308,3 +310,16 @@ async def test_a_full_layer_counts_even_if_the_command_goes_on(world: World, rep
     [question] = person.questions
     assert "trial.layer_mb" in question.verdict.reason
     assert result.error is not None
+
+
+@pytest.mark.parametrize(("use", "is_final"), [("ask", False), ("off", True)])
+async def test_the_question_says_where_a_yes_cannot_be_undone(
+    world: World, repository: Path, use: Literal["ask", "off"], is_final: bool
+) -> None:
+    person = Person(agrees=True)
+
+    await run(world, "open('a.txt', 'a').write('two')", person, trial=Trial(use=use))
+
+    [question] = person.questions
+    assert ("cannot be undone" in describe(question)) is is_final
+    assert (repository / "a.txt").read_text() == "one\ntwo"
