@@ -7,7 +7,8 @@ only what the analysis knows, for the role of the call.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from posixpath import join, normpath, realpath
+from functools import lru_cache
+from posixpath import islink, join, normpath, realpath
 
 from toolreeve.core.argv import refusal
 from toolreeve.core.context import Context
@@ -17,6 +18,7 @@ from toolreeve.core.files import Files
 from toolreeve.core.guarded_paths import is_named
 from toolreeve.core.secrets.paths import find_secret, is_sensitive
 from toolreeve.core.tool import AnyFunctionTool, Arguments, Rationale
+from toolreeve.guard.files.roots import MAX_PATH
 from toolreeve.policy.shell.inspection import Inspect, Inspector, assess, list_effects
 from toolreeve.tools.files import read_file
 from toolreeve.tools.processes import check_timeout
@@ -25,6 +27,8 @@ from toolreeve.tools.search import search_text
 from toolreeve.tools.shell import bash, execute_command, role_of
 
 NO_COMMANDS: Mapping[str, Sequence[str]] = {}
+LONGEST_KEPT = 256
+"""The analysis of a longer path is not kept."""
 
 
 def with_analysis(
@@ -56,13 +60,29 @@ def with_analysis(
 
 def _require_approval(tool: AnyFunctionTool, root: str, allowed: Sequence[str]) -> AnyFunctionTool:
     """The tool, with calls that read a sensitive file by its name needing approval, as commands that do."""
+    prefix = f"{root.rstrip('/')}/"
+
+    def needs_approval(path: str) -> bool:
+        below = path.removeprefix(prefix)
+        return is_sensitive(below) and not find_secret(below.split("/")) and not is_named(below, allowed)
+
+    def parse(given: str) -> tuple[str, bool, Sequence[str]]:
+        """The path, whether it needs approval by its spelling, and all of it below the root that may be a link."""
+        path = normpath(join(root, given))
+        start = len(prefix) if path.startswith(prefix) else 1
+        ends = [at for at in range(start, len(path)) if path[at] == "/"]
+        return path, needs_approval(path), [*(path[:end] for end in ends), path]
+
+    remembered = lru_cache(maxsize=256)(parse)
 
     def find_reason(args: Arguments) -> str:
-        path = normpath(join(root, str(args.get("path") or ".")))
-        for each in (path, realpath(path)):
-            below = each.removeprefix(f"{root.rstrip('/')}/")
-            if is_sensitive(below) and not find_secret(below.split("/")) and not is_named(below, allowed):
-                return f"reads {each}, which may hold secrets"
+        given = str(args.get("path") or ".")[: MAX_PATH + 1]  # a longer one cannot be opened
+        path, is_asked, may_be_links = (remembered if len(given) <= LONGEST_KEPT else parse)(given)
+        if not is_asked and any(map(islink, may_be_links)):
+            path = realpath(path)
+            is_asked = needs_approval(path)
+        if is_asked:
+            return f"reads {path}, which may hold secrets"
         glob = str(args.get("glob") or "")
         return f"reads {glob}, which may match secrets" if glob and _targets_secrets(glob) else ""
 

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from posixpath import splitext
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
@@ -20,7 +20,7 @@ _TYPES: Mapping[str, tuple[str, bytes]] = {
 
 def find_type(path: str) -> tuple[str, bytes] | None:
     """The MIME type and the first bytes of an image with this name; None for any other file."""
-    return _TYPES.get(PurePosixPath(path).suffix.lower())
+    return _TYPES.get(splitext(path)[1].lower())
 
 
 def read(files: Files, path: str, kind: tuple[str, bytes]) -> Output:

@@ -28,7 +28,19 @@ def test_resolving_follows_links_and_minds_no_missing_files(guarded: GuardedWork
 
     assert guarded.files.resolve("link/new/deep.txt") == str(guarded.root / "docs" / "new" / "deep.txt")
     assert guarded.files.relative(guarded.files.resolve("link/note.txt")) == "docs/note.txt"
+    assert guarded.files.relative(guarded.files.resolve("docs/../link/note.txt")) == "docs/note.txt"
+    assert guarded.files.relative(guarded.files.resolve("docs/./note.txt")) == "docs/note.txt"
     assert guarded.files.relative(guarded.files.resolve(".")) == "."
+
+
+def test_what_is_at_the_end_of_a_link_is_judged_when_resolving(guarded: GuardedWorkspace) -> None:
+    (guarded.root / ".env").write_text("x")
+    (guarded.root / "plain").symlink_to(".env")
+
+    for path in (".env", "plain"):
+        with pytest.raises(ToolError) as refused:
+            guarded.files.resolve(path)
+        assert refused.value.code is ErrorCode.PATH_FORBIDDEN
 
 
 def test_the_target_of_a_forbidden_path_is_its_spelling(guarded: GuardedWorkspace) -> None:

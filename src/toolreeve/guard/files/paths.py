@@ -31,6 +31,7 @@ READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 PASSING = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = How(READING)
 _LIST = How(READING | os.O_DIRECTORY)
+_NAME = How(os.O_PATH | os.O_CLOEXEC)
 T = TypeVar("T")
 
 
@@ -98,6 +99,18 @@ class Paths:
             if found >= 0:
                 return found, parsed.path
         return self._retry(path, lambda: self._open_walked(path, directory=directory))
+
+    def resolve(self, path: str) -> str:
+        """The real path of what may be touched, existing or not."""
+        if self._use_openat2:
+            parsed = self.roots.parse(path)
+            found = open_beneath(parsed.root.descriptor, parsed.rest, _NAME)
+            if found >= 0:
+                os.close(found)
+                return parsed.path
+        with self.spot(path) as spot:
+            self.require(spot.path, path)
+            return spot.path
 
     def spot(self, path: str, *, follow: bool = True) -> Spot:
         """The place of a path, existing or not. With `follow`, a link at its end is followed as well."""

@@ -88,9 +88,7 @@ class WorkspaceFiles:
         self._bases.roots.close()
 
     def resolve(self, path: str) -> str:
-        with self._paths.spot(path) as spot:
-            self._paths.require(spot.path, path)
-            return spot.path
+        return self._paths.resolve(path)
 
     def target(self, path: str) -> str:
         try:
