@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.request import Approval
@@ -33,8 +34,9 @@ from toolreeve.policy.trial import decide_trial
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
-from toolreeve.trial_settlement import TrialSettlement
-from toolreeve.trial_stage import TrialStage
+
+if TYPE_CHECKING:
+    from toolreeve.trial_stage import TrialStage
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ class Pipeline:
     journal: Journal
     events: EventPublisher
     services: Services
-    trials: TrialStage
+    trials: "TrialStage"
     outputs: OutputStore
     clock: Callable[[], float]
     find_confinements: Callable[[], Awaitable[None]]
@@ -180,6 +182,8 @@ class Pipeline:
 
     async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> str:
         """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
+        from toolreeve.trial_settlement import TrialSettlement
+
         settlement = TrialSettlement(broker=self.broker, ask=self._ask, policy=self.policy, trials=self.trials)
         async with self.trials.finish(entry.call.id, failure or output) as trial:
             try:

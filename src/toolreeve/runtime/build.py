@@ -70,9 +70,6 @@ from toolreeve.runtime.processes import (
 from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
-from toolreeve.trial.commits import Commits
-from toolreeve.trial.committer import Committer
-from toolreeve.trial_stage import TrialStage
 from toolreeve.upstream.pool import ServerPool
 from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.tools.pins import Pins
@@ -240,6 +237,10 @@ class Assembly:
         servers: Sequence[ServerSpec] = (),
         authorize: "Authorize | None" = None,
     ) -> None:
+        from toolreeve.trial.commits import Commits
+        from toolreeve.trial.committer import Committer
+        from toolreeve.trial_stage import TrialStage
+
         settings = configuration.settings
         state = Path(settings.state.dir)
         self.policy = policy
