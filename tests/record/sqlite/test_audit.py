@@ -133,7 +133,17 @@ def test_the_rarest_of_several_filters_leads(path: Path) -> None:
     conditions = audit._conditions(connection, values)
 
     connection.close()
-    assert conditions.startswith(" AND kind = :kind AND EXISTS"), conditions
+    assert conditions.startswith(" AND kind = :kind AND kind <> 'call' AND EXISTS"), conditions
+
+
+def test_what_most_records_hold_is_compared_last(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    values = dict.fromkeys(Filter.__dataclass_fields__) | {"kind": "call", "success": True, "user": "ann"}
+
+    conditions = audit._conditions(connection, values)
+
+    connection.close()
+    assert conditions == " AND user = :user AND kind = :kind AND success = :success"
 
 
 async def test_a_filter_on_a_record_of_an_earlier_release_says_how_to_upgrade(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The record in SQLite, filtered and paged by index (`record.audit.AuditTable`).
 
 A filter's columns are computed from the body by SQLite itself, so they cannot disagree with what is hashed. Of several
-filters, the one with the fewest records leads, and the others are looked up in their own index. Times are not in the
-order of the records, for a record is written when its call ends: blocks of records without a matching time are skipped.
+filters, the one with the fewest records leads, and the others are looked up in their own index; what most records hold
+is not indexed, and compared last. Times are not in the order of the records, for a record is written when its call
+ends: blocks of records without a matching time are skipped.
 """
 
 import sqlite3
@@ -15,12 +16,11 @@ from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.audit import AuditRecord, Filter
 from toolreeve.record.sqlite.engine import Engine
-from toolreeve.record.sqlite.schema import BLOCK_BITS
+from toolreeve.record.sqlite.schema import BLOCK_BITS, FREQUENT, INDEX_BOUNDS, INDEXED
 
 CHUNK = 1_000
 COUNTED = 10_000
 """Beyond so many records it hardly matters which filter leads."""
-INDEXED = ("kind", "tool", "session", "user", "workspace", "code", "success")
 
 Range = tuple[int, int]
 
@@ -105,17 +105,25 @@ def _select(
 
 def _conditions(database: sqlite3.Connection, values: Mapping[str, Any]) -> str:
     given = [name for name in INDEXED if values[name] is not None]
-    if len(given) > 1:
-        given.sort(key=lambda name: _count(database, name, values[name]))
-    conditions = [f" AND {name} = :{name}" for name in given[:1]]
-    conditions += [_ALSO.format(name=name) for name in given[1:]]
+    frequent = [name for name in given if values[name] == FREQUENT.get(name)]
+    selective = [name for name in given if name not in frequent]
+    if len(selective) > 1:
+        selective.sort(key=lambda name: _count(database, name, values[name]))
+    conditions = [f" AND {_indexed(name)}" for name in selective[:1]]
+    conditions += [_ALSO.format(name=name, indexed=_indexed(name)) for name in selective[1:]]
+    conditions += [f" AND {name} = :{name}" for name in frequent]
     conditions += [condition for name, condition in _TIMES.items() if values[name] is not None]
     return "".join(conditions)
 
 
+def _indexed(name: str) -> str:
+    """The condition on a value that is not FREQUENT, such that SQLite can use the index."""
+    return f"{name} = :{name} AND {INDEX_BOUNDS[name]}" if name in INDEX_BOUNDS else f"{name} = :{name}"
+
+
 def _count(database: sqlite3.Connection, name: str, value: Any) -> int:
-    query = f"SELECT count(*) FROM (SELECT 1 FROM audit WHERE {name} = ? LIMIT {COUNTED})"  # noqa: S608 - a known name
-    return int(database.execute(query, (value,)).fetchone()[0])
+    query = f"SELECT count(*) FROM (SELECT 1 FROM audit WHERE {_indexed(name)} LIMIT {COUNTED})"  # noqa: S608 - a known name
+    return int(database.execute(query, {name: value}).fetchone()[0])
 
 
 def _records(database: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> list[AuditRecord]:
@@ -139,10 +147,7 @@ def _body(body: bytes) -> Mapping[str, Any]:
 
 
 _TIMES = {"since": " AND ts >= :since", "until": " AND ts < :until"}
-_ALSO = (
-    " AND EXISTS (SELECT 1 FROM audit AS also INDEXED BY audit_{name}"
-    " WHERE also.{name} = :{name} AND also.seq = audit.seq)"
-)
+_ALSO = " AND EXISTS (SELECT 1 FROM audit AS also INDEXED BY audit_{name} WHERE {indexed} AND also.seq = audit.seq)"
 _BLOCKS = f"""
     WITH RECURSIVE block (number) AS (
         SELECT :low >> {BLOCK_BITS} WHERE :low <= :high

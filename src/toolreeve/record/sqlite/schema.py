@@ -3,6 +3,8 @@
 None is ever edited after a release.
 """
 
+from collections.abc import Mapping
+
 BLOCK_BITS = 10
 """The index of times is made of blocks of 2 ** 10 records."""
 _FIELD = """
@@ -10,9 +12,14 @@ _FIELD = """
         CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(CAST(body AS TEXT), '$.{name}') END
     ) VIRTUAL;
 """
-_FILTERED = ("tool", "session", "user", "workspace", "code", "success")
-_FILTER_COLUMNS = _FIELD.format(name="ts") + "".join(
-    _FIELD.format(name=name) + f"CREATE INDEX audit_{name} ON audit ({name});" for name in _FILTERED
+_COMPUTED = ("tool", "session", "user", "workspace", "code", "success")
+INDEXED = ("kind", *_COMPUTED)
+FREQUENT: Mapping[str, str | int] = {"kind": "call", "code": "", "success": 1}
+"""What most records hold: it is not indexed, for it is found without."""
+INDEX_BOUNDS = {name: f"{name} <> {value!r}" for name, value in FREQUENT.items()}
+_FILTERS = "".join(_FIELD.format(name=name) for name in ("ts", *_COMPUTED)) + "".join(
+    f"CREATE INDEX audit_{name} ON audit ({name}){f' WHERE {INDEX_BOUNDS[name]}' if name in INDEX_BOUNDS else ''};"
+    for name in INDEXED
 )
 
 MIGRATIONS: tuple[str, ...] = (
@@ -118,8 +125,7 @@ MIGRATIONS: tuple[str, ...] = (
     UPDATE undo SET owner = session;
     """,
     f"""
-    {_FILTER_COLUMNS}
-    CREATE INDEX audit_kind ON audit (kind);
+    {_FILTERS}
     CREATE INDEX audit_time ON audit (seq >> {BLOCK_BITS}, ts)
     """,
     """
