@@ -5,7 +5,7 @@ Every cut says so where it was made, keeps the beginning and the end, and names 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolreeve.core import json
 
@@ -25,9 +25,8 @@ class KeepText(Protocol):
     def __call__(self, text: str, labels: Sequence[str]) -> Callable[[int], str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class TextLimit:
-    """How many characters a model is sent of one result."""
+class TextLimit(NamedTuple):
+    """How many characters a model is sent of one result. A tuple, because every call creates one."""
 
     chars: int
     keep: KeepText

@@ -32,9 +32,5 @@ class Verdict:
     change: str = ""
     runs: Confinement = Confinement.WORK
 
-    def confined(self, runs: Confinement) -> "Verdict":
-        """The same verdict in another confinement. On the road of every call, so not by `dataclasses.replace`."""
-        return Verdict(self.decision, self.layer, self.reason, self.rule, self.advice, self.change, runs)
-
     def to_dict(self) -> dict[str, str | None]:
         return {"effect": self.decision.word, "layer": self.layer, "rule": self.rule, "reason": self.reason}

@@ -96,6 +96,9 @@ class LocalConcurrency:
         self._each: dict[str, asyncio.Semaphore] = {}
 
     async def acquire(self, tool: str, limit: int | None) -> Release:
+        if self._all is not None and not limit:
+            await self._all.acquire()
+            return self._all.release
         held: list[asyncio.Semaphore] = []
 
         def release() -> None:

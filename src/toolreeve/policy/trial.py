@@ -5,6 +5,7 @@ for the changes that it made. What discarding does not undo (reads, connections)
 """
 
 from dataclasses import replace
+from functools import lru_cache
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import Role
@@ -27,7 +28,7 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     run in TRY if it can be tried. Everything else keeps its verdict: a rule has chosen the confinement itself.
     """
     if verdict.decision is Decision.ALLOW:
-        return verdict.confined(Confinement.LOOK) if _only_reads(action, verdict, state) else verdict
+        return _in_look(verdict) if _only_reads(action, verdict, state) else verdict
     if not action.spec.confinable or not state.confinements:
         return verdict
     if not _may_become_trial(action, verdict, state):
@@ -49,6 +50,12 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     if state.mode is PermissionMode.PLAN:
         reason = "runs on trial: in plan mode what it changes is discarded"
     return Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
+
+
+@lru_cache(maxsize=256)
+def _in_look(verdict: Verdict) -> Verdict:
+    """Kept, because nearly every call on the road gets one of a few verdicts."""
+    return replace(verdict, runs=Confinement.LOOK)
 
 
 def _only_reads(action: Action, verdict: Verdict, state: PolicyState) -> bool:

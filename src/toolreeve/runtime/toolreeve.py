@@ -257,7 +257,15 @@ class Toolreeve:
                 given["session"], session = session, None
             if timeout is not None and "timeout" in own and "timeout" not in given:
                 given["timeout"], timeout = timeout, None
-        return await self.run(self._new_call(tool, given, session=session or self.session, timeout=timeout))
+        call = ToolCall(
+            tool=tool,
+            args=given,
+            session=session or self.session,
+            principal=self.principal,
+            origin=self.origin,
+            timeout=timeout,
+        )
+        return await self.run(call)
 
     def _new_call(self, tool: str, args: Mapping[str, Any], **more: Any) -> ToolCall:
         return ToolCall(
