@@ -288,12 +288,14 @@ class Pipeline:
         return action
 
     def _refuse_guarded(self, action: Action) -> None:
-        """Refuse without asking what the guard would refuse anyway. A screen that does not block has checked paths."""
+        """Refuse without asking what the guard would refuse anyway. A screen that does not block has checked paths. One
+        that blocks (undo) knows them from the record: a link that was put there since is replaced, not followed."""
         if action.tool.screen is not None and not action.tool.blocking:
             return
         for effect in action.effects:
             if effect.kind in FILE_EFFECTS:
-                finding = self.services.files.explain(effect.target, change=effect.kind is not EffectKind.READ)
+                changes = effect.kind is not EffectKind.READ
+                finding = self.services.files.explain(effect.target, change=changes, follow=not action.tool.blocking)
                 if finding.decision == "deny":
                     raise ToolError(ErrorCode(finding.code or ErrorCode.PATH_FORBIDDEN), finding.reason)
 

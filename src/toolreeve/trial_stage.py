@@ -173,17 +173,19 @@ class TrialStage:
         await self._committer.commit(call, trial.harvests)
 
     async def observed(self, trial: FinishedTrial) -> ObservedChanges:
-        return ObservedChanges(effects=trial.effects, untracked=tuple(await self._untracked(trial)))
+        deleted = sum(len(harvest.deleted) for harvest in trial.harvests)
+        return ObservedChanges(effects=trial.effects, deleted=deleted, untracked=tuple(await self._untracked(trial)))
 
     async def _untracked(self, trial: FinishedTrial) -> list[str]:
-        """The deleted files that git does not have."""
+        """The deleted files that git does not have as they were."""
         lost: list[str] = []
         for harvest in trial.harvests:
-            deleted = [change.path for change in harvest.kept if change.kind is Alteration.DELETE]
-            if deleted and len(deleted) <= MAX_ASKED:
-                printed = await self._git(harvest.layer.root, "ls-files", "-z", "--", *deleted)
-                tracked = {os.fsdecode(path) for path in printed.split(b"\0")}
-                deleted = [path for path in deleted if not _has(path, tracked)]
+            deleted: Sequence[str] = harvest.deleted
+            asked = [change.path for change in harvest.kept if change.lost]
+            if deleted and len(asked) <= MAX_ASKED:
+                printed = await self._git(harvest.layer.root, "ls-files", "-z", "-t", "-c", "-m", "--", *asked)
+                tracked, edited = _tracked(printed)
+                deleted = [path for path in deleted if path not in tracked or path in edited]
             lost += [os.path.join(harvest.layer.root, path) for path in deleted]
         return lost
 
@@ -202,6 +204,15 @@ class TrialStage:
         except ToolError:
             return b""
         return ended.stdout if ended.exit_code == 0 else b""
+
+
+def _tracked(printed: bytes) -> tuple[set[str], set[str]]:
+    """The files that git has, and those that were edited since, as `git ls-files -t` lists them."""
+    tracked: set[str] = set()
+    edited: set[str] = set()
+    for line in filter(None, printed.split(b"\0")):
+        (tracked if line.startswith(b"H ") else edited).add(os.fsdecode(line[2:]))
+    return tracked, edited
 
 
 def _folders_of(ignored: Collection[str], changes: Sequence[TreeChange]) -> list[str]:

@@ -16,10 +16,11 @@ from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Request
 from toolreeve.config import Policy, Trial
 from toolreeve.config.sections.policy import Mode
-from toolreeve.core.call import ToolCall
+from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.peer import PriorAnswer
 from toolreeve.core.result import ToolResult
+from toolreeve.policy.rules import PermissionRule
 from toolreeve.sandbox.kernel import syscalls
 
 RUN = "python3 - <<'EOF'\n{}\nEOF"
@@ -262,6 +263,78 @@ async def test_accepted_edits_are_kept_unasked(world: World, repository: Path) -
     assert ((repository / "new.txt").read_text(), person.questions) == ("two", [])
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("shutil.rmtree('kept')", "kept/new.txt, which version control cannot restore"),
+        ("shutil.rmtree('kept'); os.mkdir('kept')", "kept/new.txt, which version control cannot restore"),
+        ("shutil.rmtree('kept'); open('kept', 'w')", "kept/new.txt, which version control cannot restore"),
+        ("shutil.rmtree('kept'); os.symlink('.', 'kept')", "kept/new.txt, which version control cannot restore"),
+        ("shutil.rmtree('kept'); os.link('a.txt', 'kept')", "kept/new.txt, which version control cannot restore"),
+        ("os.remove('edited.txt')", "edited.txt, which version control cannot restore"),
+        ("os.remove('a.txt'); os.symlink('edited.txt', 'a.txt')", "a.txt, which version control cannot restore"),
+        ("shutil.rmtree('many')", "delete 11 files"),
+        ("shutil.rmtree('many'); os.mkdir('many')", "delete 11 files"),
+    ],
+)
+async def test_files_that_go_with_a_directory_are_counted_one_by_one(
+    world: World, repository: Path, code: str, reason: str
+) -> None:
+    """Otherwise accept_edits would delete any number of files that nobody else has, as one change."""
+    for path in ("kept/old.txt", "edited.txt", *(f"many/{number}" for number in range(11))):
+        (repository / path).parent.mkdir(exist_ok=True)
+        (repository / path).write_text("committed")
+    subprocess.run(["git", "-C", str(repository), "add", "kept", "edited.txt", "many"], check=True)
+    (repository / "kept/new.txt").write_text("nowhere else")
+    (repository / "edited.txt").write_text("edited since")
+    person = Person(agrees=False)
+    before = snapshot(repository)
+
+    await run(world, f"import os, shutil\n{code}", person, mode="accept_edits")
+
+    (question,) = person.questions
+    assert reason in question.verdict.reason
+    assert snapshot(repository) == before
+
+
+async def test_a_directory_that_is_made_again_deletes_only_what_is_missing(world: World, repository: Path) -> None:
+    (repository / "site").mkdir()
+    (repository / "site/index").write_text("one")
+    person = Person(agrees=False)
+    code = "import os, shutil\nshutil.rmtree('site'); os.mkdir('site'); open('site/index', 'w').write('two')"
+
+    await run(world, code, person, mode="accept_edits")
+
+    assert ((repository / "site/index").read_text(), person.questions) == ("two", [])
+
+
+@pytest.mark.parametrize("command", ["touch made.txt", RUN.format("open('made.txt', 'w')")])
+async def test_what_a_viewer_changes_is_never_kept_unasked(world: World, repository: Path, command: str) -> None:
+    person = Person(agrees=False)
+    viewer = Principal(user="guest", role=Role.VIEWER)
+    settings = world.settings(policy=Policy(mode="accept_edits"))
+    async with world.reeve(settings=settings, approve=person) as reeve:
+        await reeve.run(ToolCall(tool="bash", args={"command": command}, session="s", principal=viewer))
+
+    (question,) = person.questions
+    assert "the caller may only look" in question.verdict.reason
+    assert not (repository / "made.txt").exists()
+
+
+async def test_a_rule_against_deleting_holds_for_a_directory_that_is_replaced(world: World, repository: Path) -> None:
+    (repository / "kept").mkdir()
+    (repository / "kept/f").write_text("one")
+    rule = PermissionRule(decision="deny", effect="delete", target={"under": ["kept"]})
+    code = "import os, shutil\nshutil.rmtree('kept'); os.link('a.txt', 'kept')"
+
+    async with world.reeve(policy=[rule], approve=Person(agrees=True)) as reeve:
+        result = await reeve.call("bash", {"command": RUN.format(code)})
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.DENIED
+    assert (repository / "kept/f").read_text() == "one"
+
+
 async def test_what_a_command_changed_is_undone_like_a_file_tool(world: World, repository: Path) -> None:
     before = snapshot(repository)
     code = "import os\nos.remove('a.txt'); os.makedirs('made/deep'); open('made/deep/f', 'w').write('x')"
@@ -272,6 +345,23 @@ async def test_what_a_command_changed_is_undone_like_a_file_tool(world: World, r
 
     assert kept.success, kept.to_text()
     assert set(after) ^ set(before) == {"a.txt", "made", "made/deep", "made/deep/f"}
+    assert undone.success, undone.to_text()
+    assert snapshot(repository) == before
+
+
+@pytest.mark.parametrize("place", ["a.txt", "folder"])
+async def test_a_link_that_leads_out_is_undone_as_well(world: World, repository: Path, place: str) -> None:
+    """Otherwise one link would keep everything that a command changed from being undone."""
+    (repository / "folder").mkdir()
+    (repository / "folder/f").write_text("x")
+    before = snapshot(repository)
+    code = f"import os, shutil\nshutil.rmtree('folder'); os.remove('a.txt'); os.symlink('/etc', '{place}')"
+    async with world.reeve(approve=Person(agrees=True)) as reeve:
+        kept = await reeve.call("bash", {"command": RUN.format(code)})
+        led = (repository / place).is_symlink()
+        undone = await reeve.call("undo", {"call_id": kept.meta.call_id})
+
+    assert led
     assert undone.success, undone.to_text()
     assert snapshot(repository) == before
 

@@ -53,6 +53,14 @@ def test_what_could_run_by_itself_comes_first_and_says_why(project: Project, scr
     assert shown.split("\n")[0] == line
 
 
+@pytest.mark.parametrize("make", ["mkdir src", "echo > src", "ln -s b src", "ln a src"])
+def test_a_directory_that_makes_way_for_anything_is_told(project: Project, make: str) -> None:
+    shown = preview([project.harvest(f"rm -r src; {make}")])
+
+    (line,) = [each for each in shown.split("\n") if each.startswith("M src")]
+    assert "replaces 4 entries" in line
+
+
 def test_a_package_without_new_scripts_is_no_danger(project: Project) -> None:
     project.write("package.json", '{"scripts": {"test": "x"}, "version": "1"}\n')
 

@@ -57,10 +57,12 @@ class Layer:
 class ObservedChanges:
     """What a trial changed, scratch left out: WRITE and DELETE effects on absolute, normal paths.
 
-    `untracked` are those of the deleted paths that version control cannot restore.
+    `deleted` is how many files are gone, with those of deleted and replaced directories; `untracked` are those of them
+    that version control cannot restore.
     """
 
     effects: tuple[Effect, ...]
+    deleted: int = 0
     untracked: tuple[str, ...] = ()
 
 

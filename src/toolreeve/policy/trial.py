@@ -106,7 +106,7 @@ def decide_changes(action: Action, changes: ObservedChanges, state: PolicyState)
     observed = action.after_trial(changes.effects)
     narrowed = state.narrowed(observed)
     found = floor(observed, narrowed) or _discarded(changes, state) or denied(observed, narrowed)
-    found = found or ruled(observed, narrowed) or _by_mode(changes, state)
+    found = found or ruled(observed, narrowed) or _by_mode(action, changes, state)
     return replace(found, runs=Confinement.TRY)
 
 
@@ -116,12 +116,13 @@ def _discarded(changes: ObservedChanges, state: PolicyState) -> Verdict | None:
     return Verdict(Decision.DENY, "plan", f"Plan mode: this would {describe_changes(changes.effects)}; discarded")
 
 
-def _by_mode(changes: ObservedChanges, state: PolicyState) -> Verdict:
+def _by_mode(action: Action, changes: ObservedChanges, state: PolicyState) -> Verdict:
     if state.mode is PermissionMode.BYPASS:
         return Verdict(Decision.ALLOW, "bypass", "Bypass mode: everything above the floor is allowed")
     if state.mode is not PermissionMode.ACCEPT_EDITS:
         return Verdict(Decision.ASK, "default", f"The command would {describe_changes(changes.effects)}")
-    if objection := _find_objection(changes, state):
+    is_viewer = action.call.principal.role is Role.VIEWER
+    if objection := "the caller may only look" if is_viewer else _find_objection(changes, state):
         return Verdict(Decision.ASK, "default", f"Accept-edits mode: {objection}")
     reason = f"Accept-edits mode: kept, with undo: {describe_changes(changes.effects)}"
     return Verdict(Decision.ALLOW, "default", reason)
@@ -137,7 +138,7 @@ def _find_objection(changes: ObservedChanges, state: PolicyState) -> str:
             return f"the command would change {effect.target}: {why}"
     if changes.untracked:
         return f"the command would delete {changes.untracked[0]}, which version control cannot restore"
-    deleted = sum(effect.kind is EffectKind.DELETE for effect in changes.effects)
+    deleted = max(changes.deleted, sum(effect.kind is EffectKind.DELETE for effect in changes.effects))
     if deleted > state.deletes:
         return f"the command would delete {deleted} files (policy.accept_edits_deletes = {state.deletes})"
     return ""

@@ -34,7 +34,8 @@ class TreeChange:
 
     `before` and `after` are fingerprints, None where there is nothing. `new` and `old` are what was found in the layer
     and in the real tree. `inside` is the outermost new or replaced directory that it lies in. `links_to` is the first
-    name of a file with several. `count` is the number of entries in a directory that goes. `note` is for the person.
+    name of a file with several. `count` is the number of entries in a directory that goes, and `lost` are the files of the
+    real tree that go with this change. `note` is for the person.
     """
 
     kind: Alteration
@@ -47,6 +48,7 @@ class TreeChange:
     links_to: str = ""
     note: str = ""
     count: int = 0
+    lost: tuple[str, ...] = ()
     conflict: bool = False
     scratch: bool = False
 
@@ -59,6 +61,11 @@ class TreeChange:
     @property
     def is_directory(self) -> bool:
         return stat.S_ISDIR(self.mode)
+
+    @property
+    def removes_directory(self) -> bool:
+        """Whether a directory of the real tree goes with everything below it."""
+        return self.kind is not Alteration.MODE and self.old is not None and stat.S_ISDIR(self.old.st_mode)
 
     @property
     def is_replacement(self) -> bool:
@@ -134,7 +141,14 @@ class Harvest:
 
     def effects(self) -> tuple[Effect, ...]:
         """What was observed, for the rules of the policy."""
-        return tuple(_effect(each, self.layer.root) for each in self.kept)
+        return tuple(effect for each in self.kept for effect in _effects(each, self.layer.root))
+
+    @property
+    def deleted(self) -> tuple[str, ...]:
+        """The files that will be gone; one that was made again is only changed."""
+        there = {each.path for each in self.kept if each.kind is not Alteration.DELETE}
+        lost = (path for each in self.kept for path in each.lost if path == each.path or path not in there)
+        return tuple(dict.fromkeys(lost))
 
     def manifest(self) -> Sequence[Mapping[str, str | int | None]]:
         """Each change with the digests before and after."""
@@ -187,9 +201,10 @@ def _is_among(path: str, known: frozenset[str]) -> bool:
     return path in known or any(each in known for each in parents(path))
 
 
-def _effect(change: TreeChange, root: str) -> Effect:
+def _effects(change: TreeChange, root: str) -> Iterator[Effect]:
     target = os.path.join(root, change.path)
-    if change.kind is Alteration.DELETE:
-        return Effect(EffectKind.DELETE, target, Reach.BELOW if change.is_directory else Reach.EXACT)
-    is_whole = change.is_replacement and change.old is not None and stat.S_ISDIR(change.old.st_mode)
-    return Effect(EffectKind.WRITE, target, Reach.BELOW if is_whole else Reach.EXACT)
+    reach = Reach.BELOW if change.removes_directory else Reach.EXACT
+    if change.kind is Alteration.DELETE or change.lost:
+        yield Effect(EffectKind.DELETE, target, reach)
+    if change.kind is not Alteration.DELETE:
+        yield Effect(EffectKind.WRITE, target, reach)

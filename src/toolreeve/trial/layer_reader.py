@@ -59,6 +59,7 @@ class _Entry:
     links_to: str = ""
     notes: list[str] = field(default_factory=list)
     count: int = 0
+    lost: list[str] = field(default_factory=list)
     conflict: bool = False
 
     @property
@@ -174,6 +175,7 @@ class _LayerReader:
                 links_to=entry.links_to,
                 note="; ".join(entry.notes),
                 count=entry.count,
+                lost=tuple(entry.lost) or _replaced_file(entry),
                 conflict=entry.conflict,
                 scratch=entry.folder.scratch,
             )
@@ -190,6 +192,7 @@ class _LayerReader:
             self._examine_replaced_directory(entry, entry.lower)
         else:
             entry.before = tree.fingerprint(entry.lower, entry.name)
+            entry.lost.append(entry.path)
 
     def _examine_replaced_directory(self, entry: _Entry, lower: int) -> None:
         """Fingerprint everything in a real directory that makes way as a whole."""
@@ -200,6 +203,8 @@ class _LayerReader:
             if reason := self._refusals.of_removal(self._absolute(path)):
                 raise _Refusal(f"{reason}; it would go with the directory ({path!r})")
             entry.count += 1
+            if not stat.S_ISDIR(each.stat.st_mode):
+                entry.lost.append(path)
             entry.conflict |= each.stat.st_ctime_ns >= self._layer.began_ns
             digested.add(each)
         entry.before = digested.value
@@ -331,6 +336,12 @@ class _LayerReader:
 
     def _absolute(self, path: str) -> str:
         return f"{self._layer.root.rstrip('/')}/{path}"
+
+
+def _replaced_file(entry: _Entry) -> tuple[str, ...]:
+    """The file that makes way for something else than a file."""
+    was_file = entry.old is not None and stat.S_ISREG(entry.old.st_mode)
+    return (entry.path,) if was_file and not stat.S_ISREG(entry.new.st_mode) else ()
 
 
 def owner_of(found: os.stat_result, layer: Layer, owner: tuple[int, int]) -> tuple[int, int]:

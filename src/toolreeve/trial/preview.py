@@ -62,7 +62,7 @@ def _line(shown: _Shown) -> str:
         words.append(change.note)
     if change.kind is Alteration.DELETE and change.is_directory:
         words.append(f"with {change.count} entries")
-    elif change.is_replacement and change.is_directory:
+    elif change.removes_directory:
         words.append(f"replaces {change.count} entries")
     if change.kind is Alteration.MODE:
         words.append(f"now {stat.filemode(change.mode)}")
@@ -71,7 +71,8 @@ def _line(shown: _Shown) -> str:
     if change.links_to:
         words.append(f"the same file as {change.links_to}")
     remark = f" ({one_line(', '.join(words))})" if words else ""
-    return f"{'! ' if shown.danger else ''}{_MARKS.get(change.kind, 'M')} {one_line(change.path)}{remark}"
+    mark = "M" if change.kind is Alteration.LINK and change.old is not None else _MARKS.get(change.kind, "M")
+    return f"{'! ' if shown.danger else ''}{mark} {one_line(change.path)}{remark}"
 
 
 def _danger(harvest: Harvest, change: TreeChange) -> str:
@@ -103,10 +104,6 @@ def _leads_out(harvest: Harvest, change: TreeChange) -> bool:
     root = harvest.layer.root
     end = os.path.normpath(os.path.join(root, os.path.dirname(change.path), target))
     return end != root and not end.startswith(f"{root.rstrip('/')}/")
-
-
-def _has_new_scripts(harvest: Harvest, change: TreeChange) -> bool:
-    return _scripts(harvest, change, is_new=True) != _scripts(harvest, change, is_new=False)
 
 
 def _scripts(harvest: Harvest, change: TreeChange, *, is_new: bool) -> object:

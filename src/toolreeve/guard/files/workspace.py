@@ -101,14 +101,15 @@ class WorkspaceFiles:
             return "."
         return path.removeprefix(self._paths.roots.main.prefix)
 
-    def explain(self, path: str, *, change: bool = False) -> PathFinding:
+    def explain(self, path: str, *, change: bool = False, follow: bool = True) -> PathFinding:
         try:
             if change:
                 self._writer.target.require_allowed()
-            with self._paths.spot(path) as spot:
+            with self._paths.spot(path, follow=follow) as spot:
                 self._paths.require(spot.path, path, change=change)
                 found = spot.stat()
-                if found is not None and not stat.S_ISDIR(found.st_mode):
+                is_link = found is not None and stat.S_ISLNK(found.st_mode)
+                if found is not None and not stat.S_ISDIR(found.st_mode) and (follow or not is_link):
                     require_regular(found, path)
                 reason = "is inside the workspace"
                 if found is None:
