@@ -39,10 +39,12 @@ async def test_secrets_are_not_stored(world: World) -> None:
     async with world.reeve() as reeve:
         kept = transcript(reeve)
         await kept.begin()
-        await kept.keep([UserMessage(text='the password is "hunter2"')])
+        call = ParsedCall(id="c1", name="fetch", args={"headers": {"x-hunter2": 1}})
+        said = [UserMessage(text='the password is "hunter2"'), AssistantMessage(text="", calls=(call,))]
+        await kept.keep(said)
         messages = await load_messages(reeve.agent_runs, "r1")
 
-    assert messages == [UserMessage(text='the password is "[redacted]"')]
+    assert messages[0] == UserMessage(text='the password is "[redacted]"')
     assert b"hunter2" not in world.database_bytes()
 
 

@@ -55,6 +55,13 @@ def repository(world: World) -> Path:
     return root
 
 
+def track(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("committed")
+    subprocess.run(["git", "-C", str(root), "add", *paths], check=True)
+
+
 async def test_a_command_that_changes_nothing_is_answered_unasked(world: World, repository: Path) -> None:
     person = Person(agrees=False)
     before = snapshot(repository)
@@ -281,10 +288,7 @@ async def test_files_that_go_with_a_directory_are_counted_one_by_one(
     world: World, repository: Path, code: str, reason: str
 ) -> None:
     """Otherwise accept_edits would delete any number of files that nobody else has, as one change."""
-    for path in ("kept/old.txt", "edited.txt", *(f"many/{number}" for number in range(11))):
-        (repository / path).parent.mkdir(exist_ok=True)
-        (repository / path).write_text("committed")
-    subprocess.run(["git", "-C", str(repository), "add", "kept", "edited.txt", "many"], check=True)
+    track(repository, "kept/old.txt", "edited.txt", *(f"many/{number}" for number in range(11)))
     (repository / "kept/new.txt").write_text("nowhere else")
     (repository / "edited.txt").write_text("edited since")
     person = Person(agrees=False)

@@ -65,8 +65,15 @@ COVERED = [
     (allow(program="mytool"), "mytool --any words"),
     (allow(program="sed", writes="src"), "sed -i s/a/b/ src/x.py"),
     (allow(program="pytest", writes="out"), "pytest > out/log.txt"),
+    (allow(program="node build.js"), "node build.js --fast"),
+    (allow(program="node /ws/build.js"), "cd sub && node /ws/build.js"),
+    (allow(program="python3 -m pytest"), "cd sub && python3 -m pytest"),
 ]
 ATTACKS = [
+    (allow(program="node build.js"), "cd node_modules/evil && node build.js"),
+    (allow(command="python3 run.py *"), "(cd vendor; python3 run.py)"),
+    (allow(command="uv run python run.py"), "cd vendor; uv run python run.py"),
+    (allow(program="perl x.pl"), "bash -c 'cd vendor && perl x.pl'"),
     (PYTEST, "pytest -q; rm -rf ./keep"),
     (PYTEST, "pytest -q && rm -rf ./keep"),
     (PYTEST, "pytest -q || rm -rf ./keep"),

@@ -63,7 +63,7 @@ class Transcript:
             case str():
                 return self._redact(value)
             case dict():
-                return {key: self._redacted(item) for key, item in value.items()}
+                return {self._redact(key): self._redacted(item) for key, item in value.items()}
             case list() | tuple():
                 return [self._redacted(item) for item in value]
             case _:

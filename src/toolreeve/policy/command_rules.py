@@ -166,12 +166,14 @@ def _explains(rule: CommandRule, chain: Sequence[Any]) -> bool:
 def _find_pattern(rule: CommandRule, link: Any) -> WordPattern | None:
     if not link.explained:
         return None
-    return next((each for each in rule.patterns if each.matches(link.words, link.program)), None)
+    found = (each for each in rule.patterns if each.matches(link.words, link.program))
+    return next((each for each in found if not 0 < link.elsewhere <= len(each.words)), None)
 
 
 def _is_inside(link: Any, named: tuple[str, ...], outermost: tuple[str, ...]) -> bool:
     """Whether the pattern that named the wrapper also names the program that it runs: `uv run pytest *`."""
-    return bool(link.explained and len(named) > len(outermost) - len(link.words))
+    count = len(named) - (len(outermost) - len(link.words))
+    return bool(link.explained and count > 0 and not 0 < link.elsewhere <= count)
 
 
 def _reads_plainly(found: Any) -> bool:

@@ -34,8 +34,8 @@ class TreeChange:
 
     `before` and `after` are fingerprints, None where there is nothing. `new` and `old` are what was found in the layer
     and in the real tree. `inside` is the outermost new or replaced directory that it lies in. `links_to` is the first
-    name of a file with several. `count` is the number of entries in a directory that goes, and `lost` are the files of the
-    real tree that go with this change. `note` is for the person.
+    name of a file with several. `count` is the number of entries in a directory that goes, and `lost` are the files of
+    the real tree that go with this change. `note` is for the person.
     """
 
     kind: Alteration

@@ -18,7 +18,13 @@ async def test_a_response_is_matched_by_id_whatever_comes_before_it() -> None:
     transport = InMemoryTransport()
     protocol = ControlProtocol(transport=transport)
     await protocol.start()
-    for noise in ("not json", "[]", '{"request_id": "req_other", "data": {"answer": "no"}}', '{"data": {}}'):
+    for noise in (
+        "not json",
+        "[]",
+        '{"request_id": "req_other", "data": {"answer": "no"}}',
+        '{"data": {}}',
+        '{"request_id": ["x"], "data": {}}',
+    ):
         await transport.get_read_sender().send(noise)
 
     answered, _ = await asyncio.gather(protocol.ask("Which?"), answer_next(transport, answer="this"))

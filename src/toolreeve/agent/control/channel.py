@@ -1,5 +1,6 @@
 """Approval channel over a control protocol."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.agent.control.messages import ControlRequest
@@ -35,7 +36,7 @@ class ControlChannel:
         response = await self._protocol.send_request(sent, timeout=None)
         if response.error is not None:
             raise RuntimeError(response.error)
-        answer: Any = response.data or {}
+        answer: Mapping[str, Any] = response.data if isinstance(response.data, Mapping) else {}
         if answer.get("approved") is True:
             scope = Scope.SESSION if answer.get("action") == "all" else Scope.ONCE
             return request.allow(scope=scope, by=str(answer.get("by") or ""))

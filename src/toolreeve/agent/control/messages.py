@@ -45,6 +45,8 @@ class ControlResponse:
     error: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.request_id, str):
+            raise TypeError(f"the request_id of a control response must be text, got {self.request_id!r:.80}")
         if self.data is None and self.error is None:
             raise ValueError("a control response has data or an error")
 

@@ -27,7 +27,7 @@ from toolreeve.policy.shell.parse.syntax import (
     Step,
 )
 from toolreeve.policy.shell.programs.spec import program
-from toolreeve.policy.shell.programs.subcommands import find_subcommand
+from toolreeve.policy.shell.programs.subcommands import count_script, find_subcommand
 
 _SHELLS = frozenset(("bash", "sh"))
 _RUN_TEXT = frozenset(("-c", "-lc"))
@@ -37,12 +37,14 @@ _DEEPEST = 4
 
 class Link(NamedTuple):
     """A command by its words, or one that it wraps. `known`: all that it does is known. `explained`: its specification,
-    or the lack of one, leaves no word that makes the program do something else than its name says."""
+    or the lack of one, leaves no word that makes the program do something else than its name says. `elsewhere`: so many
+    words name a script that is not the one of this name in the workspace's root; 0 if there is none."""
 
     words: tuple[str, ...]
     program: str
     known: bool
     explained: bool
+    elsewhere: int = 0
 
 
 class SimpleCommand(NamedTuple):
@@ -68,7 +70,8 @@ def simple_commands(analysis: Analysis) -> tuple[SimpleCommand, ...]:
 class _Reader:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._moves = any(part.program in _MOVING for part in analysis.parts)
+        moves = any(part.program in _MOVING for part in analysis.parts)
+        self._is_elsewhere = moves or analysis.cwd != analysis.root
 
     def script(self, script: ShellScript, depth: int) -> Iterator[SimpleCommand]:
         for step in script.steps:
@@ -124,7 +127,8 @@ class _Reader:
         for part in alone.parts:
             if part.argv != words[len(words) - len(part.argv) :]:
                 return SimpleCommand(node.source, reads=False, why=f"it runs `{' '.join(part.argv)}`")
-            chain.append(Link(part.argv, part.program, part.known, self._is_explained(part)))
+            elsewhere = count_script(part.program, part.argv) if self._is_elsewhere else 0
+            chain.append(Link(part.argv, part.program, part.known, self._is_explained(part), elsewhere))
         innermost = self._analyse(Simple(chain[-1].words))
         if not set(alone.alarms) <= set(innermost.alarms):
             return SimpleCommand(node.source, reads=False, why=alone.reason)
@@ -136,7 +140,7 @@ class _Reader:
         name = part.argv[0]
         if name in RUNS_ANYTHING:
             return False
-        if "/" in name and (self._moves or self._analysis.cwd != self._analysis.root) and not name.startswith("/"):
+        if "/" in name and self._is_elsewhere and not name.startswith("/"):
             return False
         if part.known or part.code:
             return True

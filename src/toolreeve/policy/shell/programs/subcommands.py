@@ -35,6 +35,15 @@ def find_subcommand(name: str, words: Sequence[str]) -> tuple[Program | None, in
     return spec, count + _count_named(spec, words[count:]) if _is_plain(spec, words[count:]) else 0
 
 
+def count_script(name: str, words: Sequence[str]) -> int:
+    """How many words lead to a script that is named relative to the directory, and name it; 0 if none is."""
+    spec, count = find_subcommand(name, words)
+    if spec is None or not count or words[count - 1].startswith("/"):
+        return 0
+    names = spec.operands[:1] == ("script",) or (spec.handler == "python" and words[count - 2] != "-m")
+    return count if names else 0
+
+
 def _is_plain(spec: Program, rest: Sequence[str]) -> bool:
     """Whether what runs is named right after the subcommand, where it has to be named at all."""
     if spec.handler == "python":
