@@ -40,8 +40,7 @@ async def test_secrets_are_not_stored(world: World) -> None:
         kept = transcript(reeve)
         await kept.begin()
         call = ParsedCall(id="c1", name="fetch", args={"headers": {"x-hunter2": 1}})
-        said = [UserMessage(text='the password is "hunter2"'), AssistantMessage(text="", calls=(call,))]
-        await kept.keep(said)
+        await kept.keep([UserMessage(text='the password is "hunter2"'), AssistantMessage(text="", calls=(call,))])
         messages = await load_messages(reeve.agent_runs, "r1")
 
     assert messages[0] == UserMessage(text='the password is "[redacted]"')
