@@ -4,9 +4,11 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 
 from tests.pipeline.test_confinement import Person, snapshot
 from tests.world import World
+from toolreeve.config import Workspace
 from toolreeve.core.errors import ErrorCode
 
 CHANGE = (
@@ -88,3 +90,20 @@ async def test_a_commit_that_was_killed_is_finished_at_the_next_start_and_record
 
     assert (world.workspace / "a.txt").read_text() == "one\ntwo\n"
     assert [(body["outcome"], body["root"]) for body in recorded] == [("finished", os.fspath(world.workspace))]
+
+
+async def test_the_last_call_is_that_of_this_workspace(world: World, tmp_path: Path) -> None:
+    """Workspaces share the record."""
+    other = tmp_path / "other"
+    other.mkdir()
+    neighbour = world.settings(workspace=Workspace(dir=str(other)))
+    async with world.reeve(approve=Person(agrees=True)) as reeve:
+        await reeve.call("write_file", {"path": "here.txt", "content": "x"})
+    async with world.reeve(settings=neighbour, approve=Person(agrees=True)) as reeve:
+        await reeve.call("write_file", {"path": "there.txt", "content": "x"})
+    async with world.reeve(approve=Person(agrees=True)) as reeve:
+        undone = await reeve.undo(last=True)
+
+    assert undone.success, undone.to_text()
+    assert not (world.workspace / "here.txt").exists()
+    assert (other / "there.txt").exists()

@@ -15,7 +15,7 @@ from toolreeve.cli.suggestions import complete_calls
 @click.command(cls=CliCommand)
 @click.argument("call_id", required=False, metavar="[CALL]", shell_complete=complete_calls)
 @click.option("--session", help="Undo the changes of all calls of this session.")
-@click.option("--last", is_flag=True, help="Undo the changes of the last call that has any.")
+@click.option("--last", is_flag=True, help="Undo the changes of the last call that has any in this workspace.")
 @click.option("--force", is_flag=True, help="Also undo files that were changed since.")
 def undo(call_id: str | None, session: str | None, *, last: bool, force: bool) -> int:
     """Undo the changes that a call or a session made to files, with file tools or with commands that were tried."""

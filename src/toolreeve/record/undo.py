@@ -120,10 +120,12 @@ class Undo:
         """The changes of a call or a session that have not been undone, newest first."""
         return self._named(await self._changes.standing(call_id=call_id, session=session, owner=owner))
 
-    async def last_call(self) -> str | None:
-        """The last call with changes that can be undone; an undo does not count."""
+    async def last_call(self, reaches: Callable[[str], bool]) -> str | None:
+        """The last call with changes that can be undone, all of paths that `reaches` accepts: other workspaces share
+        the record. An undo does not count."""
         for call_id in await self._changes.last_calls(MAX_LISTED):
-            if await self.changes(call_id=call_id):
+            changes = await asyncio.to_thread(self.standing, call_id=call_id, session=None)
+            if changes and all(reaches(change.path) for change in changes):
                 return call_id
         return None
 

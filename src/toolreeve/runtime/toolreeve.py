@@ -391,11 +391,11 @@ class Toolreeve:
         last: bool = False,
         force: bool = False,
     ) -> ToolResult:
-        """Revert the file changes of a call, of the last call that has any, or of all calls of a session, whoever made
-        them. This is itself a recorded call."""
+        """Revert the file changes of a call, of the last call that has any in this workspace, or of all calls of a
+        session, whoever made them. This is itself a recorded call."""
         args: dict[str, Any] = {"force": force}
         if last:
-            call_id = await self._parts.undo.last_call() or "last"
+            call_id = await self._parts.undo.last_call(self._parts.files.reaches) or "last"
         if call_id:
             args["call_id"] = call_id
         if session:

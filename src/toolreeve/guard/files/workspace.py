@@ -96,6 +96,10 @@ class WorkspaceFiles:
         except ToolError:
             return self._paths.roots.normalise(path)
 
+    def reaches(self, resolved: str) -> bool:
+        """Whether a resolved path lies in the workspace or in an additional root."""
+        return self._paths.roots.find(resolved) is not None
+
     def relative(self, path: str) -> str:
         if path == self.root:
             return "."
