@@ -20,8 +20,9 @@ def held(shell: Shell) -> str:
 
     assert made.status == 0, made.err
     assert not (shell.workspace / ".vscode").exists()
-    assert made.out.startswith("done\n[quarantined .vscode: VS Code obeys it (toolreeve quarantine release ")
-    return made.out.rpartition("release ")[2].split(")")[0]
+    assert made.out == "done\n"
+    assert made.err.startswith("toolreeve: quarantined .vscode: VS Code obeys it (toolreeve quarantine release ")
+    return made.err.rpartition("release ")[2].split(")")[0]
 
 
 def test_it_is_told_in_the_result_listed_and_shown(shell: Shell, held: str) -> None:
@@ -96,13 +97,11 @@ def test_what_a_killed_runtime_left_is_told_by_the_next_and_listed(shell: Shell)
 
     after = shell.spawn("--mode", "bypass", "call", "bash", "command=echo done")
 
-    assert after.out.startswith(
-        "done\n[a runtime was killed while a command ran: quarantined .vscode: VS Code obeys it"
-    )
-    assert "quarantined .vscode" in after.err
+    assert after.out == "done\n"
+    assert "a runtime was killed while a command ran: quarantined .vscode: VS Code obeys it" in after.err
     [listed] = json.loads(shell.spawn("quarantine", "list", "--json").out)
     assert listed["path"] == str(shell.workspace / ".vscode")
-    assert listed["id"] in after.out
+    assert listed["id"] in after.err
 
 
 def test_what_was_taken_is_on_record_with_its_call(shell: Shell, held: str) -> None:
@@ -116,9 +115,8 @@ def test_a_file_that_git_may_track_is_told_of_as_one(shell: Shell) -> None:
 
     made = shell.spawn("--mode", "bypass", "call", "bash", "command=mkdir .github; echo 1 > .github/x; echo done")
 
-    assert (
-        "[quarantined .github: CI obeys it; if git tracks it, git shows it as deleted until you release it" in made.out
-    )
+    told = "quarantined .github: CI obeys it; if git tracks it, git shows it as deleted until you release it"
+    assert told in made.err
 
 
 def test_settings_of_git_that_are_named_may_be_changed_by_commands(shell: Shell) -> None:

@@ -31,7 +31,7 @@ def inspect(place: Path, *words: str, status: int = 0) -> Any:
 
 
 def test_the_inspector_lists_and_calls_over_stdio(tmp_path: Path) -> None:
-    door = (sys.executable, "-m", "toolreeve", "mcp")
+    door = (sys.executable, "-m", "toolreeve", "mcp", "--tools", "all")
 
     listed = inspect(tmp_path, *door, "--method", "tools/list")
     call = ("--method", "tools/call", "--tool-name")

@@ -14,8 +14,8 @@ from toolreeve.core.context import KeptOutput
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result_text import TextLimit
 
-MOST_CHARS = 64 * 1024 * 1024
-MOST_PER_SESSION = 16 * 1024 * 1024
+MOST_CHARS = 32 * 1024 * 1024
+MOST_PER_SESSION = 8 * 1024 * 1024
 MOST_RESULTS = 1_000
 
 

@@ -75,12 +75,14 @@ async def test_resources_of_all_servers_are_listed_with_their_server(world: Worl
     assert prompts == []
 
 
-async def test_plan_mode_reads_resources_and_calls_no_tool(world: World) -> None:
+async def test_plan_mode_reads_listed_resources_and_calls_no_tool(world: World) -> None:
+    """The address of one that is not listed could carry data out."""
     settings = world.settings(policy=Policy(mode=PermissionMode.PLAN.value))
-    server = light({"answers": {"resources/read": {"contents": []}}, "capabilities": {"resources": {}, "tools": {}}})
+    answer: dict[str, Any] = {"resources/read": {"contents": []}}
 
-    async with world.reeve(settings=settings, mcp_servers={"s": server}) as reeve:
-        read, called = await reeve.run(reading("x://a")), await reeve.call("s__echo")
+    async with world.reeve(settings=settings, mcp_servers={"s": library(**answer)}) as reeve:
+        await reeve.fleet.resources()
+        listed, other = await reeve.run(reading("x://a")), await reeve.run(reading("x://secret=42"))
+        called = await reeve.call("s__echo")
 
-    assert read.success
-    assert not called.success
+    assert (listed.success, other.success, called.success) == (True, False, False)
