@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, the package `bench` is one level up
 
-from bench.attacks import commands, oracles, paths, replay, secrets, sessions, shell, ssrf, templates
+from bench.attacks import command_line, commands, oracles, paths, replay, secrets, sessions, shell, ssrf, templates
 from bench.attacks.outcome import Tally
 from bench.attacks.probes import suite as probes
 
@@ -27,6 +27,7 @@ SUITES: Mapping[str, Suite] = {
     "templates": templates.run,
     "probes": probes.run,
     "replay": replay.run,
+    "command_line": command_line.run,
     "sessions": sessions.run,
     "argv": oracles.argv,
     "flags": oracles.flags,

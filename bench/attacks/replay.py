@@ -17,6 +17,7 @@ from bench.attacks.shell import filled, is_harmful
 from toolreeve import Toolreeve
 from toolreeve.config import Policy, Settings, State, Workspace
 
+MODES = ("default", "plan")
 _SECONDS = 3
 _PLANTED = "import pathlib; pathlib.Path('PWN').write_text('x')\n"
 _TREE = {
@@ -36,10 +37,7 @@ _TREE = {
 
 async def run(corpora: Path | None) -> list[Tally]:
     lists = {"exploits of the analysis": [*RUN_OR_WRITE, *CODE_OF_THE_WORKSPACE, *SENT], **_lists(corpora)}
-    return [await _replay(f"{name}, {mode}", commands, mode) for name, commands in lists.items() for mode in _MODES]
-
-
-_MODES = ("default", "plan")
+    return [await _replay(f"{name}, {mode}", commands, mode) for name, commands in lists.items() for mode in MODES]
 
 
 def _lists(corpora: Path | None) -> dict[str, list[str]]:
@@ -64,7 +62,7 @@ async def _replay(name: str, commands: list[str], mode: str) -> Tally:
     with tempfile.TemporaryDirectory() as base:
         root, home = Path(base) / "work", Path(base) / "home"
         home.mkdir()
-        _build(root)
+        build(root)
         settings = Settings(
             workspace=Workspace(dir=str(root)),
             state=State(dir=f"{base}/state"),
@@ -84,7 +82,7 @@ async def _replay(name: str, commands: list[str], mode: str) -> Tally:
     return tally
 
 
-def _build(root: Path) -> None:
+def build(root: Path) -> None:
     for name, text in _TREE.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
