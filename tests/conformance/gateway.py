@@ -71,5 +71,5 @@ def gateway(server: Mapping[str, Any], place: Path, *flags: str) -> Iterator[str
 
 def _settings(server: Mapping[str, Any]) -> str:
     lines = [f"{key} = {json.dumps(value)}" for key, value in {**server, "prefix": ""}.items()]
-    allowed = '[policy]\nallowed_tools = ["*"]\n[mcp]\ntools = ["upstream"]\n'
+    allowed = '[policy]\nallowed_tools = ["*"]\n[mcp]\ntools = ["upstream"]\nlist_wait = 60.0\n'
     return allowed + "\n".join(["[mcp_servers.upstream]", *lines, ""])

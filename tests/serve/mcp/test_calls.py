@@ -9,6 +9,7 @@ import pytest
 from tests.serve.mcp.in_memory import InMemoryClient, connect
 from tests.world import World
 from toolreeve import DangerLevel, Principal, Role, tool
+from toolreeve.config import Mcp
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.serve.mcp.connection import McpConnection
@@ -215,7 +216,9 @@ def _fresh(world: World, name: str) -> Path:
 
 async def test_a_list_waits_for_servers_that_are_still_connecting(world: World) -> None:
     servers = {"late": {"command": sys.executable, "args": [LIGHT, "{}"]}}
-    async with connect(world.reeve(mcp_servers=servers, await_servers=False), tools="late") as client:
+    settings = world.settings(mcp=Mcp(list_wait=60.0))
+    reeve = world.reeve(settings=settings, mcp_servers=servers, await_servers=False)
+    async with connect(reeve, tools="late") as client:
         capabilities = (await client.initialize(elicitation={}))["result"]["capabilities"]
         names = [each["name"] for each in (await client.ask("tools/list"))["result"]["tools"]]
 
