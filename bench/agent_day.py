@@ -22,6 +22,7 @@ from mcp import Client, StdioServerParameters
 
 from bench.measure import Row
 
+MODERN = "2026-07-28"
 COMMANDS = Path(__file__).with_name("agent_day.txt")
 FILES = {
     "README.md": "# Shop\n\nA cart and its prices.\n",
@@ -68,12 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def days() -> list[Row]:
     """For `bench.run`: each question is answered with "once"."""
     rows: list[Row] = []
-    for mode, most in (("default", None), ("accept_edits", 6)):
-        day = await live(mode, "legacy")
+    for mode, protocol, most in (("default", "legacy", None), ("accept_edits", "legacy", 6), ("default", MODERN, None)):
+        day = await live(mode, protocol)
         share = 100 * len(day.questions) / day.commands
         target = "" if most is None else f"≤ {most}"
         met = None if most is None else share <= most
-        rows.append(Row(name=f"questions per 100 commands, {mode}", value=f"{share:.1f}", target=target, met=met))
+        rows.append(
+            Row(name=f"questions per 100 commands, {mode}, {protocol}", value=f"{share:.1f}", target=target, met=met)
+        )
         same = "the same" if not day.different else f"{len(day.different)} paths differ"
         rows.append(
             Row(name="tree after undo --session", value=same, target="the same", met=not day.different),

@@ -8,28 +8,28 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.request import Approval
+from toolreeve.confined_execution import ConfinedExecution
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, ProgramBounds, Services
 from toolreeve.core.effects import EffectKind
-from toolreeve.core.entry import ConfinedRun, Entry
+from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, Severity, ToolError, describe_crash, describe_traceback
 from toolreeve.core.names import client_arguments
 from toolreeve.core.result import Failure, Output, Success, ToolResult, new_result
-from toolreeve.core.trial import Confinement, TrialImpossible
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.recovery import suggest
-from toolreeve.execution.stopped import stopped_read, stopped_write
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
-from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.trial import decide_trial
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
@@ -107,92 +107,13 @@ class Pipeline:
         if tool.spec.confinable:
             await self.find_confinements()
         meta.verdict = self._decide(action)
-        if meta.verdict.decision is Decision.ALLOW:
-            output = await self._run_allowed(action, entry)
+        if meta.verdict.decision is Decision.ALLOW and meta.verdict.runs is not Confinement.WORK:
+            output = await self._confined().run(action, entry)
             if output is not None:
                 return output
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit_tried(action, entry)
-        meta.runs = Confinement.WORK
-        return await self._perform(action, entry)
-
-    async def _run_allowed(self, action: Action, entry: Entry) -> Output | None:
-        """None if it must be decided about after all: `meta.verdict` then says why."""
-        meta = entry.meta
-        meta.runs = meta.verdict.runs
-        if meta.runs is Confinement.TRY:
-            return await self._try(action, entry)
-        try:
-            return await self._perform(action, entry)
-        except ToolError as error:
-            if meta.runs is not Confinement.LOOK:
-                raise
-            return await self._go_on_stopped(action, entry, error)
-
-    async def _go_on_stopped(self, action: Action, entry: Entry, error: ToolError) -> Output | None:
-        """What was allowed as reading tried to write: it runs on trial, or is asked about. So is what tried to read a
-        file that is hidden from it."""
-        state = self.policy()
-        reason = hidden = stopped_read(error)
-        if path := stopped_write(error):
-            reason = f"this command was allowed as read-only and tried to write {path}"
-        if not reason:
-            raise error
-        reason = f"stopped: {reason}"
-        if not hidden and action.spec.confinable and Confinement.TRY in state.confinements:
-            entry.meta.verdict = Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
-            return await self._try(action, entry)
-        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
-        if state.mode is PermissionMode.PLAN or not self.broker.can_ask(entry.call):
-            error.message = f"{reason} ({error.message})"
-            raise error
-        entry.tried = ConfinedRun(error.data, reason)
-        return None
-
-    async def _try(self, action: Action, entry: Entry) -> Output | None:
-        """Run the call over layers, then decide on what it changed. None if it is to run for real."""
-        call = entry.call
-        entry.meta.runs = Confinement.TRY
-        output: Output | None = None
-        failure: ToolError | None = None
-        await self.trials.begin()
-        try:
-            output = await self._perform(action, entry)
-        except TrialImpossible as impossible:
-            self.trials.discard(call.id)
-            entry.meta.trial = {"outcome": "impossible", "why": impossible.reason}
-            self._ask_beforehand(action, entry, impossible.reason)
-            return None
-        except ToolError as error:
-            failure = error
-        except BaseException:
-            self.trials.discard(call.id)
-            raise
-        why = await self._settle(action, entry, output, failure)
-        if why:
-            tried = output or failure
-            entry.tried = ConfinedRun(None if tried is None else tried.data, f"tried before: {why}")
-            self._ask_beforehand(action, entry, why)
-            return None
-        if failure is not None:
-            if hidden := stopped_read(failure):  # in plan mode, which does not ask
-                failure.message = f"stopped: {hidden} ({failure.message})"
-            raise failure
-        return output
-
-    async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> str:
-        """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
-        from toolreeve.trial_settlement import TrialSettlement
-
-        settlement = TrialSettlement(broker=self.broker, ask=self._ask, policy=self.policy, trials=self.trials)
-        async with self.trials.finish(entry.call.id, failure or output) as trial:
-            try:
-                return await settlement.settle(trial, action, entry)
-            except ToolError as refusal:
-                if failure is not None:
-                    raise failure from None
-                refusal.data = None if output is None else output.data
-                raise
+        return await self._confined().work(action, entry)
 
     async def _ask(self, action: Action, entry: Entry, verdict: Verdict) -> Approval:
         asked = self.clock()
@@ -202,14 +123,11 @@ class Pipeline:
         finally:
             entry.waited += self.clock() - asked
 
-    def _ask_beforehand(self, action: Action, entry: Entry, why: str) -> None:
-        """The question that the policy asks where nothing can be tried."""
-        verdict = with_rationale(decide(action, self.policy()), action)
-        decision = max(verdict.decision, Decision.ASK)
-        entry.meta.verdict = replace(verdict, decision=decision, reason=f"{verdict.reason}; tried before: {why}")
+    def _confined(self) -> ConfinedExecution:
+        return ConfinedExecution(self.policy, self.broker, self.trials, perform=self._perform, ask=self._ask)
 
-    async def _perform(self, action: Action, entry: Entry) -> Output:
-        """Admit and execute the call, with its programs confined to `meta.runs`."""
+    async def _perform(self, action: Action, entry: Entry, *, over_layers: bool = False) -> Output:
+        """Admit and execute the call, with its programs confined to `meta.runs`, or over layers."""
         meta = entry.meta
         async with self.admission.admit(action, may_overspend=meta.verdict.layer == "bypass") as passage:
             if passage.output is not None:
@@ -219,17 +137,20 @@ class Pipeline:
                 await self.journal.intend(entry)
             self.events.started(entry)
             begun = self.clock()
+            bounds = partial(self._bounds, action, entry, over_layers=over_layers)
             try:
-                output = await self.executor.run(action, meta, lambda: self._bounds(action, entry))
+                output = await self.executor.run(action, meta, bounds)
             finally:
                 entry.executed += self.clock() - begun
             passage.done(output)
             return self._describe(entry, output)
 
-    def _bounds(self, action: Action, entry: Entry) -> ProgramBounds:
-        bounds = bounds_of(entry.meta.runs, action)
-        is_trial = bounds.confinement is Confinement.TRY
-        return replace(bounds, seconds=self.trials.seconds) if is_trial else bounds
+    def _bounds(self, action: Action, entry: Entry, *, over_layers: bool) -> ProgramBounds:
+        runs = entry.meta.runs
+        bounds = bounds_of(Confinement.TRY if over_layers else runs, action)
+        if runs is Confinement.TRY:
+            return replace(bounds, seconds=self.trials.seconds)
+        return replace(bounds, approved=True) if over_layers else bounds
 
     def _decide(self, action: Action) -> Verdict:
         state = self.policy()
@@ -271,6 +192,8 @@ class Pipeline:
         """Ask if the verdict says so; decide again after the wait, and revalidate an edited call first."""
         _refuse_denied(entry.meta.verdict)
         self._refuse_guarded(action)
+        if action.spec.confinable and (obstacle := self._confined().undo_obstacle(action, entry)):
+            entry.meta.verdict = entry.meta.verdict.without_undo(obstacle)
         approval = await self._ask(action, entry, entry.meta.verdict)
         entry.meta.approved_by = approval.by
         entry.meta.binding = approval.binding

@@ -16,14 +16,16 @@ from toolreeve.core.trial import NOTHING_CHANGED, ObservedChanges
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
-from toolreeve.policy.trial import decide_changes
+from toolreeve.policy.trial import decide_changes, refuse_changes
 from toolreeve.trial_stage import FinishedTrial, TrialStage
+
+Ask = Callable[[Action, Entry, Verdict], Awaitable[Approval]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSettlement:
     broker: Broker
-    ask: Callable[[Action, Entry, Verdict], Awaitable[Approval]]
+    ask: Ask
     policy: Callable[[], PolicyState]
     trials: TrialStage
 
@@ -53,6 +55,33 @@ class TrialSettlement:
                 raise ToolError(ErrorCode.DENIED, f"{verdict.reason}. {NOTHING_CHANGED}")
             case Decision.ASK:
                 return await self._ask(trial, action, entry, verdict, changes)
+
+    async def settle_work(self, trial: FinishedTrial, action: Action, entry: Entry) -> str:
+        """Why a call that was allowed to run for real must run without layers; empty if all it changed is kept.
+
+        Raises ToolError if that is forbidden or cannot be committed: then nothing was changed, and it does not run
+        again, which could overwrite what another program has changed meanwhile.
+        """
+        if trial.problem and not trial.is_conflicting:
+            entry.meta.trial = trial.record("impossible", trial.problem)
+            return trial.problem
+        entry.meta.trial = trial.record("unchanged")
+        if not trial.paths:
+            return ""
+        changes = ObservedChanges(effects=trial.effects)
+        if (refusal := refuse_changes(action, changes, self.policy())) is not None:
+            entry.meta.trial = trial.record("dropped", refusal.reason)
+            entry.meta.verdict = refusal
+            raise ToolError(ErrorCode.DENIED, f"{refusal.reason}. {NOTHING_CHANGED}")
+        try:
+            await self.trials.keep(trial, entry.call, trial.paths)
+        except ToolError as problem:
+            entry.meta.trial = trial.record("dropped", problem.message)
+            problem.message = f"the command ran, but its changes were not kept: {problem.message}. {NOTHING_CHANGED}"
+            raise
+        if trial.kept:
+            entry.meta.trial = trial.record("kept")
+        return ""
 
     async def _ask(
         self, trial: FinishedTrial, action: Action, entry: Entry, verdict: Verdict, changes: ObservedChanges

@@ -1,7 +1,8 @@
 """The trial stage of the road: what a tried call changed, and its fate.
 
 Nothing of a trial reaches the host unless it is kept, and then exactly the bytes that were decided about. Scratch is
-always discarded: a forged cache or interpreter would run outside the sandbox.
+always discarded: a forged cache or interpreter would run outside the sandbox. Only what was allowed to run for real
+keeps all that it changed.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
 from toolreeve.core.effects import Effect
@@ -23,6 +25,8 @@ from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
 from toolreeve.execution.stopped import stopped_read
+from toolreeve.policy.state import PolicyState
+from toolreeve.policy.trial import find_undo_obstacle
 from toolreeve.trial.committer import Committer
 from toolreeve.trial.harvest import Alteration, Harvest, TreeChange
 from toolreeve.trial.layer_reader import read_layer
@@ -51,6 +55,18 @@ class FinishedTrial:
     def kept(self) -> tuple[TreeChange, ...]:
         """The changes that are decided about."""
         return tuple(change for harvest in self.harvests for change in harvest.kept)
+
+    @property
+    def is_conflicting(self) -> bool:
+        """Whether the real tree was changed meanwhile, too."""
+        return any(harvest.conflicts for harvest in self.harvests)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything that differs: scratch and times, too."""
+        return tuple(
+            os.path.join(harvest.layer.root, change.path) for harvest in self.harvests for change in harvest.changes
+        )
 
     @property
     def dropped(self) -> int:
@@ -112,11 +128,14 @@ class TrialStage:
             await wait_for_tick()
 
     @asynccontextmanager
-    async def finish(self, call: str, ended: Output | ToolError | None) -> AsyncIterator[FinishedTrial]:
-        """The trial of a call whose programs have ended. Afterwards its layers are gone."""
+    async def finish(
+        self, call: str, ended: Output | ToolError | None, *, for_real: bool = False
+    ) -> AsyncIterator[FinishedTrial]:
+        """The trial of a call whose programs have ended. Afterwards its layers are gone. `for_real`: the call
+        was allowed to run for real, and all its changes matter."""
         layers = self._layers.end_trial(call)
         try:
-            yield await self._read(layers, ended)
+            yield await self._read(layers, ended, for_real=for_real)
         finally:
             for layer in layers:
                 os.close(layer.upper)
@@ -125,22 +144,26 @@ class TrialStage:
         for layer in self._layers.end_trial(call):
             os.close(layer.upper)
 
-    async def _read(self, layers: Sequence[Layer], ended: Output | ToolError | None) -> FinishedTrial:
+    async def _read(
+        self, layers: Sequence[Layer], ended: Output | ToolError | None, *, for_real: bool
+    ) -> FinishedTrial:
         changed = [layer for layer in layers if layer.problem or os.listdir(layer.upper)]
-        harvests = [await self._harvest(layer) for layer in changed]
+        harvests = [await self._harvest(layer, for_real=for_real) for layer in changed]
         problems = (harvest.problem for harvest in harvests if harvest.kept or harvest.problem)
-        problem = next((each for each in problems if each), "") or self._hint(ended)
+        problem = next((each for each in problems if each), "") or self._hint(ended, for_real=for_real)
         return FinishedTrial(harvests=tuple(harvests), problem=problem)
 
-    async def _harvest(self, layer: Layer) -> Harvest:
+    async def _harvest(self, layer: Layer, *, for_real: bool) -> Harvest:
         try:
+            if for_real:
+                return await asyncio.to_thread(read_layer, layer, self._guards)
             found = await asyncio.to_thread(read_layer, layer, self._guards, self._is_scratch)
             ignored = await self._ignored(layer.root, found.kept)
         except OSError as problem:
             return Harvest(layer=replace(layer, problem=f"its changes cannot be read: {problem}"), changes=())
         return found.with_scratch(ignored) if ignored else found
 
-    def _hint(self, ended: Output | ToolError | None) -> str:
+    def _hint(self, ended: Output | ToolError | None, *, for_real: bool) -> str:
         """A failure that a real run would not have had, as far as the program's words tell. A full layer counts even if
         the program went on."""
         printed = str(((ended and ended.data) or {}).get("stderr") or "")[-4096:]
@@ -152,7 +175,7 @@ class TrialStage:
             return "it renames a directory, which a trial cannot"
         if self._services.commands.network != "none" and lacks_network(printed):
             return "it needs the network, which a trial does not have"
-        return stopped_read(ended)
+        return "" if for_real else stopped_read(ended)
 
     def _is_scratch(self, path: str) -> bool:
         name = os.path.basename(path)
@@ -168,9 +191,15 @@ class TrialStage:
         ignored = {os.fsdecode(path) for path in printed.split(b"\0") if path}
         return ignored | set(_folders_of(ignored, changes))
 
-    async def keep(self, trial: FinishedTrial, call: ToolCall) -> None:
-        """Commit exactly the changes of a trial. Raises ToolError, and then nothing was changed."""
-        await self._committer.commit(call, trial.harvests)
+    async def keep(self, trial: FinishedTrial, call: ToolCall, chosen: Collection[str] | None = None) -> None:
+        """Commit exactly these changes, or those of the chosen paths. Raises ToolError if nothing was changed."""
+        await self._committer.commit(call, trial.harvests, chosen)
+
+    def find_undo_obstacle(self, action: Action, state: PolicyState) -> str:
+        """Why what the call changes cannot be undone if it runs for real; empty if it can."""
+        if not self.keeps:
+            return "commands run without layers here (trial.use)"
+        return find_undo_obstacle(action, state, network=self._services.commands.network)
 
     async def observed(self, trial: FinishedTrial) -> ObservedChanges:
         deleted = sum(len(harvest.deleted) for harvest in trial.harvests)

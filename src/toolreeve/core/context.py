@@ -120,18 +120,20 @@ def silent(_: str) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramBounds:
     """What the verdict leaves to the programs of a call, whatever its tool requests: `confinement` is the loosest, and
-    `hosts` are all that may be contacted; None for those of the request. `seconds` is the timeout of a trial."""
+    `hosts` are all that may be contacted; None for those of the request. `seconds` is the timeout of a trial.
+    `approved`: the call was allowed to run for real, so its programs read as in WORK."""
 
     confinement: Confinement = Confinement.WORK
     hosts: frozenset[str] | None = None
     seconds: float | None = None
+    approved: bool = False
 
     def apply(self, request: ProcessRequest) -> ProcessRequest:
         confinement = self.confinement.tighter(request.confinement)
         if self.hosts is None:
             return replace(request, confinement=confinement)
         network = request.network if self.hosts else "none"
-        return replace(request, confinement=confinement, network=network, hosts=self.hosts)
+        return replace(request, confinement=confinement, network=network, hosts=self.hosts, approved=self.approved)
 
 
 UNBOUND = ProgramBounds()

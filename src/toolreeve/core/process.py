@@ -51,7 +51,8 @@ class ProcessRequest:
     """One program with its arguments, run without any shell unless it is one.
 
     `directory` is an absolute path inside the workspace. `writable` and `readable` are further absolute paths it may
-    touch. `confinement` says what it can change of them. With `hosts`, a guarded network reaches only these. With
+    touch. `confinement` says what it can change of them. It was `approved` if it was allowed to run for
+    real and reads as in WORK. With `hosts`, a guarded network reaches only these. With
     `neutral_git`, no git that it starts obeys settings or hooks of a repository that could run something. With
     `private_directory` it starts in a fresh directory that is removed afterwards. `call` is the id of the calling tool
     call. `files` are passed on inherited descriptors that the program finds by name in its environment
@@ -69,10 +70,16 @@ class ProcessRequest:
     hosts: frozenset[str] | None = None
     private_directory: bool = False
     confinement: Confinement = Confinement.WORK
+    approved: bool = False
     neutral_git: bool = False
     call: str = ""
     allowed_programs: tuple[str, ...] = ()
     limits: ProcessLimits = ProcessLimits()
+
+    @property
+    def reads(self) -> Confinement:
+        """The confinement that decides which files it sees."""
+        return Confinement.WORK if self.approved else self.confinement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

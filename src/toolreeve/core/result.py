@@ -117,8 +117,15 @@ class Meta:
     def notices(self) -> list[str]:
         """What the caller must know besides the output."""
         unconfined = ["this ran without a sandbox: sandbox.mode is none"] if self.unconfined else []
-        discarded = [self.discarded] if self.discarded else []
-        return [*unconfined, *discarded, *self.quarantined]
+        found = (*unconfined, self.discarded, self._lasting, *self.quarantined)
+        return [notice for notice in found if notice]
+
+    @property
+    def _lasting(self) -> str:
+        """Why what the call changed cannot be undone, although that was tried."""
+        if self.trial is None or self.trial["outcome"] != "impossible" or self.runs is not Confinement.WORK:
+            return ""
+        return f"this cannot be undone: {self.trial['why']}"
 
     @property
     def discarded(self) -> str:

@@ -1,6 +1,6 @@
 """Verdicts of the policy. Decisions are ordered: the strictest is the greatest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from toolreeve.core.trial import Confinement
@@ -31,6 +31,11 @@ class Verdict:
     advice: str = ""
     change: str = ""
     runs: Confinement = Confinement.WORK
+
+    def without_undo(self, why: str) -> "Verdict":
+        """The same verdict, saying that what the call changes cannot be undone."""
+        because = "" if why in self.reason else f": {why}"
+        return replace(self, reason=f"{self.reason}; cannot be undone{because}")
 
     def to_dict(self) -> dict[str, str | None]:
         return {"effect": self.decision.word, "layer": self.layer, "rule": self.rule, "reason": self.reason}

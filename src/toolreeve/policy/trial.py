@@ -96,6 +96,28 @@ def find_obstacle(action: Action, state: PolicyState) -> str:
     return "" if state.read_guard is None else f"it may read what the rule {state.read_guard!r} guards"
 
 
+def find_undo_obstacle(action: Action, state: PolicyState, *, network: str) -> str:
+    """Why what the call changes cannot be undone if it runs for real; empty if it can run over layers, without the
+    `network` that commands have."""
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    if state.mode is PermissionMode.BYPASS or Confinement.TRY not in state.confinements:
+        return "commands run without layers here"
+    found = analysis_of(action)
+    if found is not None and found.confinable.within is Confinement.WORK:
+        return found.confinable.why
+    if network != "none" and (found is None or not found.known):
+        return f"it may use the network (commands.network = {network})"
+    return ""
+
+
+def refuse_changes(action: Action, changes: ObservedChanges, state: PolicyState) -> Verdict | None:
+    """The floor or the deny rule that the changes of an approved call meet; the approval covers all others."""
+    observed = action.after_trial(changes.effects)
+    narrowed = state.narrowed(observed)
+    return floor(observed, narrowed) or denied(observed, narrowed)
+
+
 def decide_changes(action: Action, changes: ObservedChanges, state: PolicyState) -> Verdict:
     """Whether the changes of a trial are kept (ALLOW), asked about (ASK) or discarded (DENY).
 

@@ -141,7 +141,7 @@ class Layout:
             sources={path: real for path, real in sources.items() if path != real},
             protected=_existing(protected),
             guarded=tuple(guarded),
-            hidden=tuple(dict.fromkeys((*self.hidden, *secrets, *found.hidden_from(request.confinement)))),
+            hidden=tuple(dict.fromkeys((*self.hidden, *secrets, *found.hidden_from(request.reads)))),
             contents={path: data.decode("latin-1") for path, data in found.contents},
             git_identity=self.git_identity,
             programs=_programs(request.allowed_programs) if request.allowed_programs else None,

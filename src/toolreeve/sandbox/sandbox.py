@@ -195,7 +195,7 @@ class Sandbox:
 
     def _cover(self, found: CoveredPaths) -> None:
         for session in self._sessions.values():
-            hidden = found.hidden_from(session.confinement)
+            hidden = found.hidden_from(session.reads)
             if not (hidden or found.guarded):
                 continue
             if session.alive:
@@ -235,6 +235,7 @@ class Sandbox:
             request.network == "host",
             request.private_directory,
             request.confinement,
+            request.reads,
             request.hosts if request.network == "guarded" else None,
             request.allowed_programs,
             self._monitor.neutral() if request.neutral_git else NO_COVERS,
@@ -252,7 +253,7 @@ class Sandbox:
             self._monitor.note_covered(found)
         later = self._monitor.found()
         if later != found:  # paths changed while the session was being built
-            session.cover(later.hidden_from(session.confinement), later.guarded)
+            session.cover(later.hidden_from(session.reads), later.guarded)
         if session.listener is not None and self._serve is not None:
             self._serving[session] = asyncio.create_task(self._serve(session.listener, request.hosts))
         return session

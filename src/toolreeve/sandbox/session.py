@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from toolreeve.core.trial import Confinement
+from toolreeve.core.process import ProcessRequest
 from toolreeve.sandbox.kernel.cgroup import Bases, ControlGroup
 from toolreeve.sandbox.kernel.rlimits import KernelLimits
 from toolreeve.sandbox.launch import BUFFER, SupervisorProcess, Unavailable, launch, open_memory_file, unavailable
@@ -105,9 +105,10 @@ class _Uncovered(NamedTuple):
 class SandboxSession:
     """`busy` and `lent` are kept by its owner: commands that run, and slots that will never be given back."""
 
-    def __init__(self, plan: Plan, bases: Bases | None, most: int, confinement: Confinement) -> None:
+    def __init__(self, plan: Plan, bases: Bases | None, most: int, request: ProcessRequest) -> None:
         self.plan = plan
-        self.confinement = confinement
+        self.confinement = request.confinement
+        self.reads = request.reads
         self.has_namespaces = plan.tier == "full"
         self.busy = 0
         self.lent = 0

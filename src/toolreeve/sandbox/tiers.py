@@ -98,7 +98,7 @@ class Builder:
 
     async def _start(self, plan: Plan, request: ProcessRequest) -> SandboxSession:
         bases = self._bases if isinstance(self._bases, cgroup.Bases) else None
-        session = SandboxSession(plan, bases, self._strictness.concurrency, request.confinement)
+        session = SandboxSession(plan, bases, self._strictness.concurrency, request)
         try:
             await session.start()
             session.give_back(await slot_for(session, request))  # only a locked slot proves the tier

@@ -1,0 +1,154 @@
+"""Confined execution: runs a call in the confinement that its verdict chose.
+
+What only reads is stopped where it writes, what would be asked about runs on trial, and what was allowed for real runs
+over layers that are kept, so that it can be undone. Nothing runs for real that was not allowed for real.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from toolreeve.approval.broker import Broker
+from toolreeve.core.action import Action
+from toolreeve.core.entry import ConfinedRun, Entry
+from toolreeve.core.errors import ToolError
+from toolreeve.core.result import Output
+from toolreeve.core.trial import Confinement, TrialImpossible
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.execution.stopped import stopped_read, stopped_write
+from toolreeve.policy.layers import decide, with_rationale
+from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.state import PolicyState
+
+if TYPE_CHECKING:
+    from toolreeve.trial_settlement import Ask
+    from toolreeve.trial_stage import TrialStage
+
+
+class Perform(Protocol):
+    """Admits and executes a call; `over_layers`, its programs change layers over the real trees."""
+
+    def __call__(self, action: Action, entry: Entry, *, over_layers: bool = False) -> Awaitable[Output]: ...
+
+
+class ConfinedExecution:
+    """For one call, under the policy of this moment."""
+
+    __slots__ = ("_ask", "_broker", "_perform", "_policy", "_trials")
+
+    def __init__(
+        self, policy: Callable[[], PolicyState], broker: Broker, trials: "TrialStage", *, perform: Perform, ask: "Ask"
+    ) -> None:
+        self._policy = policy
+        self._broker = broker
+        self._trials = trials
+        self._perform = perform
+        self._ask = ask
+
+    async def run(self, action: Action, entry: Entry) -> Output | None:
+        """Run what is allowed in LOOK or TRY. None if it must be decided about after all: `meta.verdict` says why."""
+        meta = entry.meta
+        meta.runs = meta.verdict.runs
+        if meta.runs is Confinement.TRY:
+            return await self._try(action, entry)
+        try:
+            return await self._perform(action, entry)
+        except ToolError as error:
+            return await self._go_on_stopped(action, entry, error)
+
+    async def work(self, action: Action, entry: Entry) -> Output:
+        """Run what was allowed for real, over layers where that is possible. What cannot be committed because the real
+        tree was changed meanwhile is an error, and does not run again."""
+        entry.meta.runs = Confinement.WORK
+        if not action.spec.confinable or self.undo_obstacle(action, entry):
+            return await self._perform(action, entry)
+        output = await self._run_over_layers(action, entry)
+        return await self._perform(action, entry) if output is None else output
+
+    def undo_obstacle(self, action: Action, entry: Entry) -> str:
+        """Why what the call changes cannot be undone if it runs for real; empty if it can."""
+        trial = entry.meta.trial
+        if trial is not None and trial["outcome"] == "impossible":
+            return str(trial["why"])
+        return self._trials.find_undo_obstacle(action, self._policy())
+
+    async def _go_on_stopped(self, action: Action, entry: Entry, error: ToolError) -> Output | None:
+        """What was allowed as reading tried to write: it runs on trial, or is asked about. So is what tried to read a
+        file that is hidden from it."""
+        state = self._policy()
+        reason = hidden = stopped_read(error)
+        if path := stopped_write(error):
+            reason = f"this command was allowed as read-only and tried to write {path}"
+        if not reason:
+            raise error
+        reason = f"stopped: {reason}"
+        if not hidden and action.spec.confinable and Confinement.TRY in state.confinements:
+            entry.meta.verdict = Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
+            return await self._try(action, entry)
+        entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
+        if state.mode is PermissionMode.PLAN or not self._broker.can_ask(entry.call):
+            error.message = f"{reason} ({error.message})"
+            raise error
+        entry.tried = ConfinedRun(error.data, reason)
+        return None
+
+    async def _try(self, action: Action, entry: Entry) -> Output | None:
+        """Run the call on trial. None if it is to be asked about beforehand."""
+        entry.meta.runs = Confinement.TRY
+        output = await self._run_over_layers(action, entry)
+        if output is None:
+            verdict = with_rationale(decide(action, self._policy()), action)
+            reason = f"{verdict.reason}; tried before: {_why(entry)}"
+            entry.meta.verdict = replace(verdict, decision=max(verdict.decision, Decision.ASK), reason=reason)
+        return output
+
+    async def _run_over_layers(self, action: Action, entry: Entry) -> Output | None:
+        """Run the call, then settle what it changed. None if it must run without layers: `meta.trial` says why, and
+        nothing of it has taken effect."""
+        call = entry.call
+        output: Output | None = None
+        failure: ToolError | None = None
+        await self._trials.begin()
+        try:
+            output = await self._perform(action, entry, over_layers=True)
+        except TrialImpossible as impossible:
+            self._trials.discard(call.id)
+            entry.meta.trial = {"outcome": "impossible", "why": impossible.reason}
+            return None
+        except ToolError as error:
+            failure = error
+        except BaseException:
+            self._trials.discard(call.id)
+            raise
+        if not await self._settle(action, entry, output, failure):
+            tried = output or failure
+            entry.tried = ConfinedRun(None if tried is None else tried.data, f"tried before: {_why(entry)}")
+            return None
+        if failure is not None:
+            hidden = stopped_read(failure) if entry.meta.runs is Confinement.TRY else ""
+            if hidden:  # in plan mode, which does not ask
+                failure.message = f"stopped: {hidden} ({failure.message})"
+            raise failure
+        return output
+
+    async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> bool:
+        """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
+        from toolreeve.trial_settlement import TrialSettlement
+
+        settlement = TrialSettlement(broker=self._broker, ask=self._ask, policy=self._policy, trials=self._trials)
+        works = entry.meta.runs is Confinement.WORK
+        settle = settlement.settle_work if works else settlement.settle
+        async with self._trials.finish(entry.call.id, failure or output, for_real=works) as trial:
+            try:
+                return not await settle(trial, action, entry)
+            except ToolError as refusal:
+                if failure is not None:
+                    failure.message = f"{failure.message}; {refusal.message}" if works else failure.message
+                    raise failure from None
+                refusal.data = None if output is None else output.data
+                raise
+
+
+def _why(entry: Entry) -> str:
+    """Why its trial is not all that is needed."""
+    return str((entry.meta.trial or {}).get("why", ""))
