@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
 from toolreeve.core.entry import ConfinedRun, Entry
-from toolreeve.core.errors import ToolError
+from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
@@ -60,13 +60,19 @@ class ConfinedExecution:
         """Run what was allowed for real, over layers where that is possible. What cannot be committed because the real
         tree was changed meanwhile is an error, and does not run again."""
         entry.meta.runs = Confinement.WORK
-        if not action.spec.confinable or self.undo_obstacle(action, entry):
+        if obstacle := self.undo_obstacle(action, entry):
+            if entry.only is not None:
+                raise ToolError(
+                    ErrorCode.APPROVAL_DENIED, f"only some changes were allowed, which needs undo: {obstacle}"
+                )
             return await self._perform(action, entry)
         output = await self._run_over_layers(action, entry)
-        return await self._perform(action, entry) if output is None else output
+        return await self.work(action, entry) if output is None else output
 
     def undo_obstacle(self, action: Action, entry: Entry) -> str:
         """Why what the call changes cannot be undone if it runs for real; empty if it can."""
+        if not action.spec.confinable:
+            return "the tool does not run over layers"
         trial = entry.meta.trial
         if trial is not None and trial["outcome"] == "impossible":
             return str(trial["why"])

@@ -197,6 +197,7 @@ class Pipeline:
         approval = await self._ask(action, entry, entry.meta.verdict)
         entry.meta.approved_by = approval.by
         entry.meta.binding = approval.binding
+        entry.only = approval.only
         if approval.args is not None:
             action = Action(action.call, action.tool, action.tool.input.parse(approval.args), self.services.files)
             if action.tool.blocking:

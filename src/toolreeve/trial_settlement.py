@@ -4,7 +4,7 @@ Observed changes meet the same rules as predicted ones, and an approval covers e
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from toolreeve.approval.broker import Broker
@@ -73,14 +73,15 @@ class TrialSettlement:
             entry.meta.trial = trial.record("dropped", refusal.reason)
             entry.meta.verdict = refusal
             raise ToolError(ErrorCode.DENIED, f"{refusal.reason}. {NOTHING_CHANGED}")
+        chosen = trial.paths if entry.only is None else self._choose(trial, entry, entry.only)
         try:
-            await self.trials.keep(trial, entry.call, trial.paths)
+            await self.trials.keep(trial, entry.call, chosen)
         except ToolError as problem:
             entry.meta.trial = trial.record("dropped", problem.message)
             problem.message = f"the command ran, but its changes were not kept: {problem.message}. {NOTHING_CHANGED}"
             raise
         if trial.kept:
-            entry.meta.trial = trial.record("kept")
+            entry.meta.trial = trial.record_kept(chosen)
         return ""
 
     async def _ask(
@@ -110,14 +111,23 @@ class TrialSettlement:
             raise ToolError(ErrorCode.APPROVAL_DENIED, reason)
         entry.meta.approved_by = approval.by
         entry.meta.binding = approval.binding
+        entry.only = approval.only
 
     async def _keep(self, trial: FinishedTrial, entry: Entry) -> str:
+        chosen = None if entry.only is None else self._choose(trial, entry, entry.only)
         try:
-            await self.trials.keep(trial, entry.call)
+            await self.trials.keep(trial, entry.call, chosen)
         except ToolError as problem:
             return self._give_up(trial, entry, problem.message)
-        entry.meta.trial = trial.record("kept")
+        entry.meta.trial = trial.record("kept") if chosen is None else trial.record_kept(chosen)
         return ""
+
+    def _choose(self, trial: FinishedTrial, entry: Entry, only: Sequence[str]) -> Sequence[str]:
+        try:
+            return trial.choose(only)
+        except ToolError as unknown:
+            entry.meta.trial = trial.record("dropped", unknown.message)
+            raise
 
     def _give_up(self, trial: FinishedTrial, entry: Entry, why: str) -> str:
         entry.meta.trial = trial.record("impossible", why)

@@ -18,12 +18,12 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
 from toolreeve.core.effects import Effect
-from toolreeve.core.errors import ToolError
+from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.failure_reason import lacks_network
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
-from toolreeve.core.trial import Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
+from toolreeve.core.trial import NOTHING_CHANGED, Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
 from toolreeve.execution.stopped import stopped_read
 from toolreeve.policy.state import PolicyState
 from toolreeve.policy.trial import find_undo_obstacle
@@ -91,6 +91,36 @@ class FinishedTrial:
         if self.dropped:
             found["scratch"] = self.dropped
         return {**found, "why": why} if why else found
+
+    def record_kept(self, chosen: Collection[str]) -> dict[str, Any]:
+        """As `record`, with what was discarded by a person's choice."""
+        wanted = frozenset(chosen)
+        left = [path for path in self._kept_paths() if path not in wanted]
+        if not left:
+            return self.record("kept")
+        kept = [path for path in self._kept_paths() if path in wanted]
+        return {**self.record("kept"), "changes": len(kept), "kept": kept, "discarded": left}
+
+    def choose(self, only: Sequence[str]) -> tuple[str, ...]:
+        """The absolute paths of the changes at or below these paths, with those that they cannot go without.
+
+        Raises ToolError for a path at which nothing was changed.
+        """
+        chosen: list[str] = []
+        missing = set(only)
+        for harvest in self.harvests:
+            root = harvest.layer.root
+            found = {path: _below(os.path.normpath(os.path.join(root, path)), harvest) for path in only}
+            missing -= {path for path, changes in found.items() if changes}
+            together = harvest.choose({path for changes in found.values() for path in changes})
+            chosen += [os.path.join(root, change.path) for change in together]
+        if missing or not only:
+            reason = f"nothing was changed at {sorted(missing)[0]!r}" if missing else "none of the changes was chosen"
+            raise ToolError(ErrorCode.APPROVAL_DENIED, f"{reason}, so nothing was kept. {NOTHING_CHANGED}")
+        return tuple(chosen)
+
+    def _kept_paths(self) -> list[str]:
+        return [os.path.join(harvest.layer.root, change.path) for harvest in self.harvests for change in harvest.kept]
 
     def preview(self) -> str:
         """The changes as a person decides about them. Blocks."""
@@ -253,3 +283,9 @@ def _folders_of(ignored: Collection[str], changes: Sequence[TreeChange]) -> list
 
 def _has(folder: str, paths: Collection[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for path in paths)
+
+
+def _below(path: str, harvest: Harvest) -> list[str]:
+    """The changes at or below an absolute path, relative to the root."""
+    root = harvest.layer.root
+    return [change.path for change in harvest.kept if _has(path, (os.path.join(root, change.path),))]

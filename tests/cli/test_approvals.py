@@ -15,6 +15,7 @@ from tests.approval.clients import Client
 from tests.cli.conftest import Shell
 from tests.cli.terminal import DEADLINE, Terminal, on_terminal
 from toolreeve import Toolreeve
+from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 
 SOURCE = Path(toolreeve.__file__).parents[1]
@@ -126,6 +127,27 @@ def test_what_a_yes_covers_is_chosen_by_its_number(shell: Shell) -> None:
     assert "--choice needs --session or --always" in alone.err
     assert "--choice 9 was not offered" in missing.err
     assert (alone.status, missing.status, decided.status) == (2, 2, 0)
+
+
+def test_only_some_of_what_a_command_changes_is_kept(shell: Shell) -> None:
+    command = "python3 - <<'EOF'\nfor name in 'ab': open(name, 'w').write(name)\nEOF"
+
+    async def run() -> ToolResult:
+        async with Toolreeve(workspace=shell.workspace) as reeve:
+            client = Client(capabilities={})
+            call = ToolCall(tool="bash", args={"command": command}, session="s", origin="mcp", peer=client)
+            return await reeve.run(call)
+
+    number = str((asyncio.run(run()).data or {})["approval_id"])
+    lasting = shell.run("approvals", "allow", "--yes", number, "--session", "--only", "a")
+    decided = shell.run("approvals", "allow", "--yes", number, "--only", "a")
+    result = asyncio.run(run())
+
+    assert (lasting.status, decided.status) == (2, 0)
+    assert "--only holds for this call" in lasting.err
+    assert result.success, result.to_text()
+    assert ((shell.workspace / "a").read_text(), (shell.workspace / "b").exists()) == ("a", False)
+    assert f"discarded by choice: {shell.workspace}/b" in result.to_text()
 
 
 def test_an_unknown_id_is_not_found(shell: Shell) -> None:

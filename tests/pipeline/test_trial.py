@@ -13,7 +13,7 @@ from tests.callers import PlainCaller
 from tests.pipeline.test_confinement import Person, snapshot
 from tests.world import World
 from toolreeve.approval.prompt import describe
-from toolreeve.approval.request import Request
+from toolreeve.approval.request import Answer, Request
 from toolreeve.config import Policy, Trial
 from toolreeve.config.sections.policy import Mode
 from toolreeve.core.call import Principal, Role, ToolCall
@@ -417,3 +417,59 @@ async def test_the_question_says_where_a_yes_cannot_be_undone(
     [question] = person.questions
     assert ("cannot be undone" in describe(question)) is is_final
     assert (repository / "a.txt").read_text() == "one\ntwo"
+
+
+async def choose(world: World, code: str, only: list[str]) -> ToolResult:
+    async def answer(request: Request) -> Answer:
+        return request.allow(only=only)
+
+    async with world.reeve(approve=answer) as reeve:
+        return await reeve.call("bash", {"command": RUN.format(code)})
+
+
+THREE = "import os\nos.makedirs('pkg')\nfor p in ('a.txt', 'pkg/m.py', 'pkg/n.py', 'other'): open(p, 'w').write('new')"
+
+
+async def test_some_of_the_changes_are_kept_and_the_rest_is_discarded(world: World, repository: Path) -> None:
+    result = await choose(world, THREE, ["a.txt", str(repository / "pkg/m.py")])
+
+    assert result.success, result.to_text()
+    assert (repository / "a.txt").read_text() == "new"
+    assert [path.name for path in sorted((repository / "pkg").iterdir())] == ["m.py"]
+    assert not (repository / "other").exists()
+    assert result.meta.trial is not None
+    assert result.meta.trial["discarded"] == [f"{repository}/other", f"{repository}/pkg/n.py"]
+    assert f"discarded by choice: {repository}/other, {repository}/pkg/n.py" in result.to_text()
+
+
+async def test_a_folder_chooses_what_was_changed_below_it(world: World, repository: Path) -> None:
+    result = await choose(world, THREE, ["pkg"])
+
+    assert result.success, result.to_text()
+    assert [path.name for path in sorted((repository / "pkg").iterdir())] == ["m.py", "n.py"]
+    assert (repository / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("only", [["nowhere"], ["a.txt", "../a.txt"], [], ["/etc/passwd"]])
+async def test_a_choice_of_what_was_not_changed_keeps_nothing(world: World, repository: Path, only: list[str]) -> None:
+    before = snapshot(repository)
+
+    result = await choose(world, THREE, only)
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.APPROVAL_DENIED
+    assert snapshot(repository) == before
+
+
+async def test_a_choice_of_changes_is_never_widened_to_a_run_without_layers(world: World, repository: Path) -> None:
+    """It was asked about beforehand, because it needs the network."""
+
+    async def answer(request: Request) -> Answer:
+        return request.allow(only=["a.txt"])
+
+    async with world.reeve(approve=answer) as reeve:
+        result = await reeve.call("bash", {"command": "curl -s http://127.0.0.1:9/ ; echo x > other"})
+        written = await reeve.call("write_file", {"path": "other", "content": "x"})
+
+    assert [each.error.code for each in (result, written) if each.error] == [ErrorCode.APPROVAL_DENIED] * 2
+    assert not (repository / "other").exists()

@@ -224,9 +224,16 @@ class Broker:
             raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the call changed while it was being approved")
         if not 0 <= answer.choice < len(request.choices):
             raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the answer chose what was not offered")
-        once = Approval(by=answer.by, scope=Scope.ONCE, note=answer.note, args=answer.args, digest=request.digest)
-        if answer.args is not None:
-            return once  # grants are about the call that was asked, which is not the one that will run
+        once = Approval(
+            by=answer.by,
+            scope=Scope.ONCE,
+            note=answer.note,
+            args=answer.args,
+            digest=request.digest,
+            only=answer.only,
+        )
+        if answer.args is not None or answer.only is not None:
+            return once  # grants are about the call that was asked and all that it changes
         once = replace(once, binding=request.binding)
         match answer.scope:
             case Scope.ONCE:
@@ -276,6 +283,7 @@ def _granted(approval: Approval) -> Mapping[str, Any]:
         "scope": str(approval.scope),
         "note": approval.note,
         "edited": approval.args is not None,
+        **({} if approval.only is None else {"only": list(approval.only)}),
         "remembered": approval.remembered,
         "problem": approval.problem,
     }

@@ -122,6 +122,7 @@ def write_answer(answer: Answer, request: Request | None = None) -> Record:
         "args": None if answer.args is None else dict(answer.args),
         "expires": answer.expires,
         "uses": answer.uses,
+        **({} if answer.only is None else {"only": list(answer.only)}),
     }
 
 
@@ -140,6 +141,7 @@ def read_answer(request: Request, record: Record) -> Answer:
         choice=choice,
         expires=record.get("expires"),
         uses=record.get("uses"),
+        only=record.get("only"),
     )
 
 

@@ -8,7 +8,7 @@ for the same call twice.
 import copy
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -42,7 +42,8 @@ class Choice:
 class Answer:
     """A person's answer. The model reads `note`; `args` are the arguments as the person edited them. `choice` is the
     number, from 0, of what the session or always shall cover, `expires` until when, in seconds since the epoch, and
-    `uses` how often in the session, this call included."""
+    `uses` how often in the session, this call included. `only` are the paths, or folders, of the changes to keep, of
+    those that a command makes; None for all."""
 
     granted: bool
     by: str = ""
@@ -53,6 +54,7 @@ class Answer:
     choice: int = 0
     expires: float | None = None
     uses: int | None = None
+    only: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,7 @@ class Approval:
     """A grant that the road may act on. `remembered` says where an "always" was written, `problem` why it was not.
 
     `binding` names the approved call, so that the same call can continue after its tool has asked for input; it is
-    empty if the person edited the arguments.
+    empty if the person edited the arguments. `only` are the paths of the changes that may be kept; None for all.
     """
 
     by: str
@@ -71,6 +73,7 @@ class Approval:
     binding: str = ""
     remembered: str = ""
     problem: str = ""
+    only: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +130,10 @@ class Request:
         choice: int = 0,
         expires: float | None = None,
         uses: int | None = None,
+        only: Iterable[str] | None = None,
     ) -> Answer:
-        """The answer that allows the call: once, for the session, or always."""
+        """The answer that allows the call: once, for the session, or always. With `only`, of the changes that a command
+        makes, those at or below these paths are kept, this once; they are absolute or relative to the workspace."""
         return Answer(
             granted=True,
             by=by,
@@ -139,6 +144,7 @@ class Request:
             choice=choice,
             expires=expires,
             uses=uses,
+            only=None if only is None else tuple(only),
         )
 
     def deny(self, *, by: str = "", note: str = "") -> Answer:

@@ -43,6 +43,7 @@ class _Terms:
     choice: int
     expires: float | None
     uses: int | None
+    only: tuple[str, ...] | None
 
 
 def _read_time(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
@@ -116,6 +117,12 @@ def show(number: str) -> int:
 )
 @click.option("--for", "seconds", metavar="TIME", callback=_read_time, help="How long it holds: 30m, 2h or 7d.")
 @click.option("--uses", type=click.IntRange(min=2), help="How often it may run in its session, this call included.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="PATH",
+    help="Keep only what the command changes at or below this path; repeatable.",
+)
 @click.option("--note", "comment", default="", help="A note for the model.")
 @click.option("--yes", is_flag=True, help=YES)
 def allow(
@@ -124,6 +131,7 @@ def allow(
     choice: int,
     seconds: float | None,
     uses: int | None,
+    only: tuple[str, ...],
     *,
     session: bool,
     always: bool,
@@ -146,10 +154,12 @@ def allow(
         scope = Scope.SESSION
     if choice > 1 and scope is Scope.ONCE:
         raise click.UsageError("--choice needs --session or --always")
+    if only and scope is not Scope.ONCE:
+        raise click.UsageError("--only holds for this call: leave out --session, --always, --for and --uses")
     expires = None if seconds is None else time.time() + seconds
     if scope is Scope.SESSION:
         _check_lifetime(current(), seconds)
-    terms = _Terms(scope, choice - 1, expires, uses)
+    terms = _Terms(scope, choice - 1, expires, uses, only or None)
     return asyncio.run(_answer(current(), number, terms, comment, yes=yes))
 
 
@@ -231,7 +241,15 @@ def _new_answer(request: "Request", terms: "_Terms | None", comment: str) -> "An
             raise click.UsageError("--always is not possible: there is no policy file to write the rule to")
         rule = rule_text(until(request.choices[choice].rule, terms.expires)) if request.choices else request.lasting
         note(f"this rule will be written when the call runs: {rule}")
-    return request.allow(by=by, scope=terms.scope, note=comment, choice=choice, expires=terms.expires, uses=terms.uses)
+    return request.allow(
+        by=by,
+        scope=terms.scope,
+        note=comment,
+        choice=choice,
+        expires=terms.expires,
+        uses=terms.uses,
+        only=terms.only,
+    )
 
 
 def _check_lifetime(options: Options, seconds: float | None) -> None:

@@ -18,7 +18,8 @@ class ConfinedRun(NamedTuple):
 class Entry:
     """`at` is wall-clock time; `started` by the pipeline's clock, `executed` and `waited` (for a person) in seconds.
     `crash` is the traceback of an exception of the tool, for the record only. `intended` means that an intent is
-    durable and an outcome must follow. `preview` is what a trial of the call changed, for the question about it.
+    durable and an outcome must follow. `only` are the paths of the changes that a person allowed to keep; None for
+    all. `preview` is what a trial of the call changed, for the question about it.
     `tried` is the confined run before the call was asked about."""
 
     __slots__ = (
@@ -29,6 +30,7 @@ class Entry:
         "executed",
         "intended",
         "meta",
+        "only",
         "outcome",
         "preview",
         "started",
@@ -45,6 +47,7 @@ class Entry:
         self.crash = ""
         self.action: Action | None = None
         self.intended = False
+        self.only: tuple[str, ...] | None = None
         self.preview = ""
         self.tried: ConfinedRun | None = None
         self.outcome: Success | Failure | None = None

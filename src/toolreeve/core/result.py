@@ -117,7 +117,7 @@ class Meta:
     def notices(self) -> list[str]:
         """What the caller must know besides the output."""
         unconfined = ["this ran without a sandbox: sandbox.mode is none"] if self.unconfined else []
-        found = (*unconfined, self.discarded, self._lasting, *self.quarantined)
+        found = (*unconfined, self.discarded, self._lasting, self._chosen, *self.quarantined)
         return [notice for notice in found if notice]
 
     @property
@@ -126,6 +126,13 @@ class Meta:
         if self.trial is None or self.trial["outcome"] != "impossible" or self.runs is not Confinement.WORK:
             return ""
         return f"this cannot be undone: {self.trial['why']}"
+
+    @property
+    def _chosen(self) -> str:
+        """What a person chose to keep of the changes, if not all."""
+        if self.trial is None or "discarded" not in self.trial:
+            return ""
+        return f"kept: {_some(self.trial['kept'])}; discarded by choice: {_some(self.trial['discarded'])}"
 
     @property
     def discarded(self) -> str:
@@ -369,3 +376,8 @@ def new_result(outcome: Success | Failure, meta: Meta) -> ToolResult:
 def _excerpt(text: str, limit: int = 80) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _some(paths: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(paths[:most]) + more

@@ -18,6 +18,7 @@ from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.terminal import TerminalChannel
 from toolreeve.approval.request import Approval, Choice, Scope
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 
 DEADLINE = 20.0
@@ -126,6 +127,26 @@ async def test_s_allows_for_the_session(screen: Screen, tmp_path: Path) -> None:
         screen.types("s\n")
 
         assert (await settling).scope is Scope.SESSION
+
+
+async def test_k_keeps_some_of_the_changes_of_a_trial_by_number(screen: Screen) -> None:
+    action = call().after_trial([Effect(EffectKind.WRITE, f"/w/{name}") for name in "abcde"], "manifest")
+    broker = Broker([TerminalChannel(device=screen.device)], now=lambda: 0.0, timeout=DEADLINE)
+    settling = asyncio.create_task(broker.settle(action, ASK))
+    await screen.shows("[k] keep some")
+    await screen.shows("details: ")
+    screen.types("k\n")
+    listed = await screen.shows("go back]: ")
+    for wrong in ("0", "6", "2-", "all"):
+        screen.types(f"{wrong}\n")
+        await screen.shows("Please answer with some of the numbers.")
+        await screen.shows("go back]: ")
+    screen.types("1, 3-4\n")
+
+    approval = await settling
+
+    assert "2  write /w/b" in listed
+    assert (approval.only, approval.scope) == (("/w/a", "/w/c", "/w/d"), Scope.ONCE)
 
 
 async def test_what_the_yes_covers_is_chosen_by_number_and_its_rule_is_shown(screen: Screen) -> None:

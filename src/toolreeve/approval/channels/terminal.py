@@ -77,8 +77,14 @@ class _Dialogue:
     async def _choose(self) -> str:
         session = "  [s] session" if self._session else ""
         always = "  [a] always" if self._request.lasting else ""
+        some = "  [k] keep some" if self._has_changes else ""
         edit = "" if self._request.tried else "  [e] edit"
-        return await self._question(f"Approve? [y] once{session}{always}  [n] no{edit}  [?] details: ")
+        return await self._question(f"Approve? [y] once{session}{always}{some}  [n] no{edit}  [?] details: ")
+
+    @property
+    def _has_changes(self) -> bool:
+        """Whether the question is about several changes that a command made on trial."""
+        return self._request.tried and len(self._request.effects) > 1
 
     async def _read_choice(self, choice: str) -> Answer | None:
         """None if the choice is not an answer yet."""
@@ -91,6 +97,8 @@ class _Dialogue:
                 return None if covered is None else request.allow(scope=Scope.SESSION, choice=covered)
             case "a" | "always" if request.lasting:
                 return await self._always()
+            case "k" | "keep" if self._has_changes:
+                return await self._keep_some()
             case "n" | "no":
                 return request.deny(note=await self._question("Why? (optional, the model reads it): "))
             case "e" | "edit" if not request.tried:
@@ -120,6 +128,18 @@ class _Dialogue:
             if answer.isdecimal() and 1 <= int(answer) <= len(choices):
                 return int(answer) - 1
             await self._console.say("Please answer with one of the numbers.\n")
+        return None
+
+    async def _keep_some(self) -> Answer | None:
+        effects = self._request.effects
+        listed = "\n".join(
+            f"{number:>5}  {each.kind} {one_line(each.target)}" for number, each in enumerate(effects, 1)
+        )
+        await self._console.say(f"{listed}\n")
+        while answer := await self._question("Keep which? [such as 1 3-5, Enter to go back]: "):
+            if chosen := _read_numbers(answer, len(effects)):
+                return self._request.allow(only=[effects[number - 1].target for number in chosen])
+            await self._console.say("Please answer with some of the numbers.\n")
         return None
 
     async def _always(self) -> Answer | None:
@@ -161,6 +181,18 @@ class _Dialogue:
             return path.read_text(encoding="utf-8", errors="replace")
         finally:
             path.unlink(missing_ok=True)
+
+
+def _read_numbers(text: str, most: int) -> list[int]:
+    """The numbers of a list such as `1 3-5`, from 1; empty if it is not one."""
+    found: set[int] = set()
+    for word in text.replace(",", " ").split():
+        first, dash, last = word.partition("-")
+        ends = (first, last if dash else first)
+        if not all(end.isdecimal() and 1 <= int(end) <= most for end in ends):
+            return []
+        found |= set(range(int(ends[0]), int(ends[1]) + 1))
+    return sorted(found)
 
 
 def _with_arguments(request: Request, args: Mapping[str, Any]) -> Request:
