@@ -32,8 +32,6 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
         lines.append("  Changed on trial, kept if you approve:" if request.tried else "  Change:")
         lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, more, whole=whole)
     lines.append(f"  Asked because: {one_line(_why(request))}")
-    if request.final:
-        lines.append("  What it changes cannot be undone.")
     lines.append(f"  Caller: {one_line(_who(request))}")
     if whole and len(request.choices) > 1:
         lines.append("  For this session or always it may cover:")

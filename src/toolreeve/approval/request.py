@@ -18,7 +18,6 @@ from toolreeve.core.call import Principal, new_id
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.tool import ToolSpec
-from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Verdict
 
 
@@ -86,7 +85,6 @@ class Request:
     what the call would change. `grounds` is the tool's own assessment of this call, if it has one.
     `defaults` are the arguments that were not given. `tried` means that the call has run on trial and the question is
     whether its changes are kept: other arguments would need another trial.
-    `final`: a yes cannot be undone, for a command runs for real.
     """
 
     id: str
@@ -108,7 +106,6 @@ class Request:
     defaults: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
     tried: bool = False
-    final: bool = False
 
     @property
     def heading(self) -> str:
@@ -183,7 +180,6 @@ def pose(
         timeout=timeout,
         choices=tuple(choices),
         tried=action.tried,
-        final=action.spec.confinable and not action.read_only and verdict.runs is Confinement.WORK,
     )
 
 
