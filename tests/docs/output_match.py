@@ -4,12 +4,13 @@ import re
 from collections.abc import Sequence
 
 WILDCARD = "…"
+_ERASED = re.compile(r"[^\n]*\r\x1b\[K")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def plain(text: str) -> str:
     """The text without colours and with Unix line ends."""
-    return _ESCAPE.sub("", text).replace("\r\n", "\n")
+    return _ESCAPE.sub("", _ERASED.sub("", text)).replace("\r\n", "\n")
 
 
 def visible_lines(text: str) -> list[str]:

@@ -65,7 +65,7 @@ def note(text: str) -> None:
 @contextmanager
 def live_line(text: str) -> Iterator[None]:
     """On a terminal, shows what is being waited for, if anything, and erases it afterwards."""
-    if not text or not sys.stderr.isatty():
+    if not (text and on_terminal() and sys.stderr.isatty()):
         yield
         return
     click.echo(f"{_safe(text)} …", err=True, nl=False)
