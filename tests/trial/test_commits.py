@@ -97,7 +97,15 @@ def test_a_file_that_somebody_edits_while_the_person_thinks_is_a_conflict(
     assert list(commits.journal.directory.iterdir()) == []
 
 
-@pytest.mark.parametrize("edit", ["echo theirs >> x", "echo > stranger", "rm y"])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "echo theirs >> x",
+        "echo > stranger",
+        "rm y",
+        "touch -r x t; tr a-z A-Z < x > u; cat u > x; touch -r t x; rm t u",
+    ],
+)
 def test_an_edit_in_a_directory_that_goes_is_a_conflict(project: Project, commits: Commits, edit: str) -> None:
     harvest = project.harvest("echo > new; rm -r src/old")
     subprocess.run(["bash", "-c", edit], cwd=project.root / "src/old", check=True)

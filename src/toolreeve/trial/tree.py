@@ -185,7 +185,7 @@ class TreeDigest:
         self._hash = hashlib.sha256()
 
     def add(self, entry: WalkedEntry) -> None:
-        self._hash.update(repr((entry.path, identity_of(entry.stat))).encode(errors="surrogateescape"))
+        self._hash.update(repr((entry.path, identity_of(entry.stat, exact=True))).encode(errors="surrogateescape"))
 
     @property
     def value(self) -> str:
