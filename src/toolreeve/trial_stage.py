@@ -90,6 +90,8 @@ class FinishedTrial:
             found["manifest"] = self.digest
         if self.dropped:
             found["scratch"] = self.dropped
+        if ignored := [path for harvest in self.harvests for path in harvest.ignored]:
+            found["ignored"] = ignored[:MAX_ASKED]
         return {**found, "why": why} if why else found
 
     def record_kept(self, chosen: Collection[str]) -> dict[str, Any]:

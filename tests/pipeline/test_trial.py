@@ -85,7 +85,9 @@ async def test_scratch_is_discarded_unasked(world: World, repository: Path) -> N
 
     assert result.success, result.to_text()
     assert person.questions == []
-    assert result.meta.trial == {"outcome": "unchanged", "changes": 0, "scratch": 3}
+    ignored = ["build/deep/x", "run.log"]
+    assert result.meta.trial == {"outcome": "unchanged", "changes": 0, "scratch": 3, "ignored": ignored}
+    assert "[discarded, because git ignores it: build/deep/x, run.log]" in result.to_text()
     assert snapshot(repository) == before
 
 

@@ -117,8 +117,15 @@ class Meta:
     def notices(self) -> list[str]:
         """What the caller must know besides the output."""
         unconfined = ["this ran without a sandbox: sandbox.mode is none"] if self.unconfined else []
-        found = (*unconfined, self.discarded, self._lasting, self._chosen, *self.quarantined)
+        found = (*unconfined, self.discarded, self._ignored, self._lasting, self._chosen, *self.quarantined)
         return [notice for notice in found if notice]
+
+    @property
+    def _ignored(self) -> str:
+        """What a trial made and discarded because git ignores it. Caches of common tools go without a word."""
+        if self.trial is None or self.runs is not Confinement.TRY or not self.trial.get("ignored"):
+            return ""
+        return f"discarded, because git ignores it: {_some(self.trial['ignored'])}"
 
     @property
     def _lasting(self) -> str:

@@ -90,12 +90,13 @@ class Refused:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harvest:
     """`changes` are sorted by path and include scratch, as `all_refused` does. `untouched` are real files that a new
-    name links to."""
+    name links to, `ignored` the files that are scratch because git ignores them."""
 
     layer: Layer
     changes: tuple[TreeChange, ...]
     all_refused: tuple[Refused, ...] = ()
     untouched: Mapping[str, FileIdentity] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
 
     @property
     def kept(self) -> tuple[TreeChange, ...]:
@@ -133,11 +134,12 @@ class Harvest:
         return sum(each.new.st_size for each in self.kept if each.new is not None and stat.S_ISREG(each.mode))
 
     def with_scratch(self, paths: Collection[str]) -> "Harvest":
-        """Also these paths, and what lies below them, are scratch."""
+        """Also these paths, which git ignores, and what lies below them, are scratch."""
         known = frozenset(paths)
+        ignored = tuple(each.path for each in self.kept if _is_among(each.path, known) and not each.is_directory)
         changes = (replace(each, scratch=True) if _is_among(each.path, known) else each for each in self.changes)
         refused = (replace(each, scratch=True) if _is_among(each.path, known) else each for each in self.all_refused)
-        return replace(self, changes=tuple(changes), all_refused=tuple(refused))
+        return replace(self, changes=tuple(changes), all_refused=tuple(refused), ignored=ignored)
 
     def effects(self) -> tuple[Effect, ...]:
         """What was observed, for the rules of the policy."""
