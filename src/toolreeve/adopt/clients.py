@@ -99,7 +99,7 @@ CLIENTS: Mapping[str, KnownClient] = {
             title="Cursor",
             paths=_own_and_shared(".cursor/mcp.json", ".cursor/mcp.json"),
             own_tools="use its Ask mode, which only reads; in its CLI, add"
-            ' "permissions": {"deny": ["Shell(**)", "Write(**)"]} to ~/.cursor/cli-config.json',
+            ' "permissions": {"deny": ["Shell(**)", "Write(**)"]} to ~/.cursor/cli-config.json (not verified)',
             entry={},
         ),
         KnownClient(
