@@ -220,9 +220,3 @@ def test_a_layer_that_was_filled_is_a_problem_even_if_the_command_goes_on(runner
 
     assert ended["exit_code"] == 0, ended
     assert ended["problems"] == ["it changed more than a trial can hold (trial.layer_mb = 16)"]
-
-
-def test_package_managers_do_not_wait_for_a_network_that_is_not_there(runner: Runner) -> None:
-    ended = attempt(runner, "echo $npm_config_fetch_retries $PIP_RETRIES")
-
-    assert ended["stdout"] == "0 0\n"

@@ -59,6 +59,13 @@ async def test_bash_runs_a_real_shell_in_the_sandbox(world: World) -> None:
     assert (result.meta.sandbox, result.meta.truncated, runtime.asked) == ("full", False, [])
 
 
+async def test_package_managers_do_not_wait_for_a_network_that_is_not_there(world: World) -> None:
+    async with approving_runtime(world) as runtime:
+        result = await runtime.call("bash", command="echo $npm_config_fetch_retries $PIP_RETRIES")
+
+    assert result.output == "0 0\n"
+
+
 async def test_a_command_that_fails_keeps_what_it_printed(world: World) -> None:
     async with approving_runtime(world) as runtime:
         result = await runtime.call("bash", command="echo some; echo worse >&2; exit 7")

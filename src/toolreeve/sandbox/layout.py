@@ -47,8 +47,6 @@ KERNEL = ("/proc", "/sys", "/dev")
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 BASE_ENVIRONMENT: Mapping[str, str] = {"PATH": ":".join(SEARCH_PATH), "LANG": "C.UTF-8"}
 """What every program needs; HOME and TMPDIR are the slot's own."""
-NO_RETRIES: Mapping[str, str] = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0"}
-"""Without a network a package manager fails at once, instead of trying again for minutes."""
 
 
 class CoveredPaths(NamedTuple):

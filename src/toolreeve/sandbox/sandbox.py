@@ -22,7 +22,7 @@ from toolreeve.sandbox.integrity.monitor import IntegrityMonitor
 from toolreeve.sandbox.integrity.neutral_git import GitCovers
 from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.launch import Unavailable
-from toolreeve.sandbox.layout import BASE_ENVIRONMENT, NO_RETRIES, CoveredPaths, Layout
+from toolreeve.sandbox.layout import BASE_ENVIRONMENT, CoveredPaths, Layout
 from toolreeve.sandbox.proxy.server import proxy_environment
 from toolreeve.sandbox.service import Service
 from toolreeve.sandbox.session import SandboxSession
@@ -303,8 +303,6 @@ def _with_diffs(session: SandboxSession, request: ProcessRequest) -> ProcessRequ
 
 
 def _environment(session: SandboxSession, request: ProcessRequest) -> Mapping[str, str]:
-    if request.network == "none":
-        return {**BASE_ENVIRONMENT, **NO_RETRIES}
     if request.network != "guarded":
         return BASE_ENVIRONMENT
     if not session.has_namespaces:

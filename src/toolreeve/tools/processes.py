@@ -40,6 +40,8 @@ _SETTINGS = LimitSettings(
 )
 
 _PLAIN_OUTPUT: Mapping[str, str] = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb", "NO_COLOR": "1"}
+_NO_RETRIES: Mapping[str, str] = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0"}
+"""Without a network a package manager fails at once, instead of trying again for minutes."""
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -47,7 +49,8 @@ def new_environment(ctx: Context, *first: str) -> dict[str, str]:
     """The environment of every command: the configured variables, the search path, and plain output."""
     rules = ctx.commands
     path = (*first, *rules.first_path, *_SYSTEM_PATH, *rules.search_path)
-    return {**_PLAIN_OUTPUT, **rules.environment, "PATH": ":".join(dict.fromkeys(path))}
+    offline = _NO_RETRIES if rules.network == "none" else {}
+    return {**_PLAIN_OUTPUT, **offline, **rules.environment, "PATH": ":".join(dict.fromkeys(path))}
 
 
 def new_limits(ctx: Context, timeout: float, *, output_kb: int = _OUTPUT_KB) -> ProcessLimits:
