@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.request import Approval
-from toolreeve.confined_execution import ConfinedExecution
+from toolreeve.confinement.execution import ConfinedExecution
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, ProgramBounds, Services
@@ -36,7 +36,7 @@ from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from toolreeve.trial_stage import TrialStage
+    from toolreeve.confinement.trials import TrialStage
 
 logger = logging.getLogger(__name__)
 

@@ -237,9 +237,9 @@ class Assembly:
         servers: Sequence[ServerSpec] = (),
         authorize: "Authorize | None" = None,
     ) -> None:
+        from toolreeve.confinement.trials import TrialStage
         from toolreeve.trial.commits import Commits
         from toolreeve.trial.committer import Committer
-        from toolreeve.trial_stage import TrialStage
 
         settings = configuration.settings
         state = Path(settings.state.dir)

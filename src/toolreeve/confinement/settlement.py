@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.request import Approval
+from toolreeve.confinement.trials import FinishedTrial, TrialStage
 from toolreeve.core.action import Action
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -17,7 +18,6 @@ from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
 from toolreeve.policy.trial import decide_changes, refuse_changes
-from toolreeve.trial_stage import FinishedTrial, TrialStage
 
 Ask = Callable[[Action, Entry, Verdict], Awaitable[Approval]]
 

@@ -21,8 +21,8 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
 
 if TYPE_CHECKING:
-    from toolreeve.trial_settlement import Ask
-    from toolreeve.trial_stage import TrialStage
+    from toolreeve.confinement.settlement import Ask
+    from toolreeve.confinement.trials import TrialStage
 
 
 class Perform(Protocol):
@@ -139,7 +139,7 @@ class ConfinedExecution:
 
     async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> bool:
         """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
-        from toolreeve.trial_settlement import TrialSettlement
+        from toolreeve.confinement.settlement import TrialSettlement
 
         settlement = TrialSettlement(broker=self._broker, ask=self._ask, policy=self._policy, trials=self._trials)
         works = entry.meta.runs is Confinement.WORK

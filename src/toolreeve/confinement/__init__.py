@@ -1,0 +1,1 @@
+"""Confinement of a call: where it runs, what it changed, what is kept."""
