@@ -213,7 +213,7 @@ def test_a_flood_of_output_is_drained_and_cut(runner: Runner) -> None:
 
     assert (ended["exit_code"], ended["truncated"]) == (0, True)
     for stream in ("stdout", "stderr"):
-        beginning, _, end = ended[stream].partition(f" bytes of {stream} were not kept …]\n")
+        beginning, _, end = ended[stream].partition(f" bytes of {stream} were not kept ...]\n")
         assert beginning.startswith("y\ny\n")
         assert len(end) == 32 << 10
         assert len(beginning) < (32 << 10) + 50

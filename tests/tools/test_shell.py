@@ -149,7 +149,7 @@ async def test_output_beyond_its_bound_is_cut_and_said_to_be(world: World) -> No
     assert len(result.output) < 4_400_000
     assert result.output.startswith("first\n")
     assert result.output.endswith("y\nlast\n")
-    assert re.search(r"\[… 4,\d{3},\d{3} bytes of stdout were not kept …\]", result.output)
+    assert re.search(r"\[\.\.\. 4,\d{3},\d{3} bytes of stdout were not kept \.\.\.\]", result.output)
 
 
 async def test_both_streams_are_shown_marked_and_in_order_also_when_all_went_well(world: World) -> None:

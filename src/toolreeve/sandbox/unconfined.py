@@ -105,8 +105,8 @@ async def run_program(
     return CommandOutcome(
         kind=b"T" if timed_out else b"X",
         exit_code=-signal.SIGKILL if timed_out else process.returncode,
-        stdout=out.kept,
-        stderr=err.kept,
+        stdout=out.take(),
+        stderr=err.take(),
         truncated=out.truncated or err.truncated,
         seconds=loop.time() - began,
     )
