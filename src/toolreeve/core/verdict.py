@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from toolreeve.core.labels import Provenance
 from toolreeve.core.trial import Confinement
 
 
@@ -22,6 +23,9 @@ class Verdict:
 
     `runs` is the confinement of the programs that the call starts. An ALLOW that runs in TRY allows the trial; what
     it changed is decided afterwards. An ASK always means: before anything runs.
+
+    `provenance` are the values that nobody vouches for, with the places where they stand; `requested` is what the user
+    had asked for, in their own words. Both are for people: what a model reads never holds them.
     """
 
     decision: Decision
@@ -31,6 +35,8 @@ class Verdict:
     advice: str = ""
     change: str = ""
     runs: Confinement = Confinement.WORK
+    provenance: tuple[Provenance, ...] = ()
+    requested: str = ""
 
     def without_undo(self, why: str) -> "Verdict":
         """The same verdict, saying that what the call changes cannot be undone."""

@@ -14,6 +14,7 @@ from toolreeve.record.sqlite.budget import SqliteBudget
 from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.changes import SqliteChanges
 from toolreeve.record.sqlite.engine import CAPACITY, RETRY_DELAY, Engine
+from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
 from toolreeve.record.sqlite.grants import SqliteGrants
 from toolreeve.record.sqlite.pending import SqlitePending
 from toolreeve.record.sqlite.pins import SqlitePins
@@ -35,6 +36,9 @@ class Store(Engine):
 
     def grants(self, now: Callable[[], float]) -> SqliteGrants:
         return SqliteGrants(self, now)
+
+    def flow_facts(self, now: Callable[[], float]) -> SqliteFlowFacts:
+        return SqliteFlowFacts(self, now)
 
     async def change_chain(self, work: Callable[[ChainStore], T]) -> T:
         """Run `work` on the stored chain, in one transaction."""

@@ -153,4 +153,27 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE grants ADD COLUMN process TEXT NOT NULL DEFAULT ''
     """,
+    """
+    CREATE TABLE flow_facts (
+        id        TEXT PRIMARY KEY,
+        kind      TEXT NOT NULL,
+        user      TEXT NOT NULL,
+        session   TEXT NOT NULL,
+        tool      TEXT NOT NULL,
+        parameter TEXT NOT NULL,
+        value     TEXT NOT NULL,
+        by        TEXT NOT NULL,
+        at        REAL NOT NULL,
+        expires   REAL
+    );
+    CREATE INDEX flow_facts_user ON flow_facts (user, session, at);
+    CREATE TABLE content_labels (
+        digest          TEXT PRIMARY KEY,
+        integrity       TEXT NOT NULL,
+        confidentiality TEXT NOT NULL,
+        call_id         TEXT NOT NULL,
+        at              REAL NOT NULL
+    );
+    CREATE INDEX content_labels_at ON content_labels (at)
+    """,
 )

@@ -1,0 +1,131 @@
+"""Facts about the flow of information in SQLite (`record.flow_facts.FlowTable`)."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from toolreeve.core.labels import Confidentiality, Integrity, Labels
+from toolreeve.record.chain import Line
+from toolreeve.record.flow_facts import FactKind, FlowFact
+from toolreeve.record.journal import VERSION
+from toolreeve.record.sqlite.engine import Engine
+
+LABEL = "label"
+"""The kind of audit records about declassification, known recipients and their revocation."""
+MOST = 10_000
+"""Facts of one user; beyond it the oldest are dropped, which asks more and never less."""
+_RECORDED = frozenset((FactKind.TRUSTED, FactKind.SOURCE, FactKind.KNOWN))
+_Values = dict[str, str | float | int | None]
+
+
+class SqliteFlowFacts:
+    def __init__(self, engine: Engine, now: Callable[[], float]) -> None:
+        self._engine = engine
+        self._now = now
+
+    async def add(self, facts: Sequence[FlowFact]) -> None:
+        await self._engine.transact(partial(self._add, facts=facts, now=self._now()))
+
+    async def find(self, *, user: str, session: str) -> Sequence[FlowFact]:
+        values: _Values = {"user": user, "session": session, "now": self._now()}
+        return await self._engine.read(partial(_select, where=f"{_OF_SESSION} AND {_LIVE}", values=values))
+
+    async def list(self, *, user: str | None = None) -> Sequence[FlowFact]:
+        values: _Values = {"user": user, "now": self._now()}
+        where = f"kind != 'said' AND (:user IS NULL OR user = :user) AND {_LIVE}"
+        return await self._engine.read(partial(_select, where=where, values=values))
+
+    async def revoke(self, id: str, *, by: str) -> FlowFact | None:
+        return await self._engine.transact(partial(self._revoke, id=id, by=by)) if id else None
+
+    async def has_read_untrusted(self, *, user: str, session: str) -> bool:
+        return await self._engine.read(partial(_has_read_untrusted, user=user, session=session))
+
+    async def label_content(self, digests: Sequence[str], labels: Labels, *, call_id: str, at: float) -> None:
+        work = partial(_label_content, digests=digests, labels=labels, call_id=call_id, at=at)
+        await self._engine.transact(work)
+
+    async def labels_of(self, digests: Sequence[str]) -> dict[str, Labels]:
+        return await self._engine.read(partial(_labels_of, digests=digests))
+
+    def _add(self, database: sqlite3.Connection, *, facts: Sequence[FlowFact], now: float) -> None:
+        database.execute("DELETE FROM flow_facts WHERE expires <= ?", (now,))
+        database.executemany(_INSERT, [[getattr(fact, name) for name in _NAMES] for fact in facts])
+        for user in {fact.user for fact in facts}:
+            database.execute(_DROP_OLDEST, {"user": user, "most": MOST})
+        recorded = [_line(fact, {"by": fact.by, "trusted": True}, now) for fact in facts if fact.kind in _RECORDED]
+        if recorded:
+            self._engine.write_lines(database, recorded)
+
+    def _revoke(self, database: sqlite3.Connection, *, id: str, by: str) -> FlowFact | None:
+        now = self._now()
+        where = f"kind != 'said' AND substr(id, 1, length(:id)) = :id AND {_LIVE}"
+        found = _select(database, where=where, values={"id": id, "now": now})
+        if len(found) != 1:
+            return None
+        database.execute("DELETE FROM flow_facts WHERE id = ?", (found[0].id,))
+        self._engine.write_lines(database, [_line(found[0], {"by": by, "trusted": False}, now)])
+        return found[0]
+
+
+def _line(fact: FlowFact, more: dict[str, Any], now: float) -> Line:
+    what = {"fact": fact.id, "of": str(fact.kind), "value": fact.value, "parameter": fact.parameter}
+    whose = {"session": fact.session, "user": fact.user, "tool": fact.tool, "expires": fact.expires}
+    return LABEL, "", {"v": VERSION, "ts": now, **whose, **what, **more}
+
+
+def _select(database: sqlite3.Connection, *, where: str, values: _Values) -> list[FlowFact]:
+    query = f"SELECT {', '.join(_NAMES)} FROM flow_facts WHERE {where} ORDER BY at, id"  # noqa: S608
+    rows = [dict(zip(_NAMES, row, strict=True)) for row in database.execute(query, values)]
+    return [FlowFact(**row | {"kind": FactKind(row["kind"])}) for row in rows]
+
+
+def _has_read_untrusted(database: sqlite3.Connection, *, user: str, session: str) -> bool:
+    return database.execute(_UNTRUSTED, (session, user)).fetchone() is not None
+
+
+def _label_content(
+    database: sqlite3.Connection, *, digests: Sequence[str], labels: Labels, call_id: str, at: float
+) -> None:
+    known = _labels_of(database, digests=digests)
+    rows = []
+    for digest in digests:
+        joined = known.get(digest, labels).join(labels)
+        rows.append((digest, joined.integrity.value, joined.confidentiality.value, call_id, at))
+    database.executemany(_LABEL_CONTENT, rows)
+    database.execute(_DROP_CONTENT)
+
+
+def _labels_of(database: sqlite3.Connection, *, digests: Sequence[str]) -> dict[str, Labels]:
+    found = {}
+    for digest in digests:
+        row = database.execute(_CONTENT, (digest,)).fetchone()
+        if row is not None:
+            found[digest] = Labels(Integrity(row[0]), Confidentiality(row[1]))
+    return found
+
+
+_NAMES = ("id", "kind", "user", "session", "tool", "parameter", "value", "by", "at", "expires")
+_LIVE = "(expires IS NULL OR expires > :now)"
+_OF_SESSION = "user = :user AND session IN ('', :session)"
+_INSERT = f"""
+    INSERT INTO flow_facts ({", ".join(_NAMES)}) VALUES ({", ".join("?" for _ in _NAMES)})
+    ON CONFLICT (id) DO NOTHING
+"""  # noqa: S608
+_DROP_OLDEST = """
+    DELETE FROM flow_facts WHERE id IN (
+        SELECT id FROM flow_facts WHERE user = :user ORDER BY at DESC, id DESC LIMIT -1 OFFSET :most
+    )
+"""
+_UNTRUSTED = """
+    SELECT 1 FROM audit WHERE session = ? AND user = ? AND kind = 'call'
+    AND json_extract(CAST(body AS TEXT), '$.labels') LIKE '%"untrusted"%' LIMIT 1
+"""
+_LABEL_CONTENT = "INSERT OR REPLACE INTO content_labels VALUES (?, ?, ?, ?, ?)"
+_CONTENT = "SELECT integrity, confidentiality FROM content_labels WHERE digest = ?"
+_DROP_CONTENT = """
+    DELETE FROM content_labels WHERE digest IN (
+        SELECT digest FROM content_labels ORDER BY at DESC LIMIT -1 OFFSET 200000
+    )
+"""
