@@ -41,6 +41,7 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import Resolver
+from toolreeve.information_flow import InformationFlow
 from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.mode import PermissionMode
@@ -269,6 +270,7 @@ class Assembly:
             redact=self.redactor.text,
             commits=self.commits,
         )
+        self.flow = InformationFlow(self.store.flow_facts(time.time), now=time.time, redact=self.redactor.text)
         guards = guard_table(configuration)
         self.files = WorkspaceFiles(
             settings.workspace.dir,

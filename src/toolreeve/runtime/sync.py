@@ -149,6 +149,7 @@ class SyncToolreeve:
     chain = _waiting(Toolreeve.chain)
     run_tool_calls = _waiting(Toolreeve.run_tool_calls)
     undo = _waiting(Toolreeve.undo)
+    say = _waiting(Toolreeve.say)
     spend = _waiting(Toolreeve.spend)
     execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)
     execute_batch = _waiting(Toolreeve.execute_batch)

@@ -373,6 +373,11 @@ class Toolreeve:
         answers = [(call.id, result) for call, result in zip(calls, results, strict=True)]
         return format_results(provider, answers, names=[call.name for call in calls]) if calls else []
 
+    async def say(self, text: str, *, session: str | None = None) -> None:
+        """Pass on what the user typed: it vouches for the values it names, and says what was asked for. Only a person's
+        own words belong here; never what a model wrote or a tool returned."""
+        await self._parts.flow.say(text, user=self.principal.user, session=session or self.session)
+
     async def spend(self, dollars: float) -> bool:
         """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is
         counted even then, because it has been spent."""
