@@ -119,7 +119,7 @@ async def launch(plan: Plan) -> SupervisorProcess:
             stderr=subprocess.DEVNULL,
             env={},
             cwd="/",
-            start_new_session=True,  # an interrupt at the terminal is for the runtime, which ends the sandbox in order
+            process_group=0,  # an interrupt at the terminal is for the runtime, which ends the sandbox in order
         )
     supervisor = SupervisorProcess(ours, launcher)
     try:

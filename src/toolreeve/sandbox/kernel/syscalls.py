@@ -5,10 +5,10 @@ A failing call raises OSError with its name. Only single-threaded processes may 
 
 import ctypes
 import os
-import platform
 
-X86 = platform.machine() in ("x86_64", "AMD64")
-KNOWN_MACHINE = X86 or platform.machine() in ("aarch64", "arm64")
+_MACHINE = os.uname().machine
+X86 = _MACHINE == "x86_64"
+KNOWN_MACHINE = X86 or _MACHINE in ("aarch64", "arm64")
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
