@@ -6,6 +6,7 @@ ours. `safe_path` enforces this and must be imported before anything else.
 
 from toolreeve import safe_path as _safe_path  # isort: skip  # noqa: F401
 
+import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,16 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
         """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""
         if name not in _HOMES:
             raise AttributeError(f"module 'toolreeve' has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(_import(_HOMES[name]), name)
         globals()[name] = value
         return value
+
+    def _import(module: str) -> Any:
+        """Without collecting garbage meanwhile: what an import makes stays, and looking through it takes a while."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return import_module(module)
+        finally:
+            if collects:
+                gc.enable()

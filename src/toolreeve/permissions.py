@@ -6,7 +6,7 @@ Nothing here runs a tool: it returns a decision, and enforcing it is up to the c
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
@@ -16,14 +16,14 @@ from toolreeve.core.context import Context, Services
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.explanation import Explanation, refused
-from toolreeve.policy.explanation import explain as explain_action
-from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import Budget, PolicyState, names
 from toolreeve.policy.trial import decide_trial
+
+if TYPE_CHECKING:
+    from toolreeve.policy.explanation import Explanation
 
 __all__ = ["ApprovalManager", "ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
 
@@ -106,10 +106,12 @@ class PermissionPolicy:
             case Decision.DENY:
                 return False, verdict.reason
 
-    def explain(self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0) -> Explanation:
+    def explain(self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0) -> "Explanation":
         """The whole decision: verdict, rule, every layer's answer, and what would alter it."""
+        from toolreeve.policy.explanation import explain, refused
+
         action = self._action(tool_name, tool_input, estimated_cost)
-        explanation = explain_action(action, self.state())
+        explanation = explain(action, self.state())
         try:
             self._screen(action)
         except ToolError as refusal:
@@ -123,6 +125,8 @@ class PermissionPolicy:
         self._snapshot = ()
 
     def _action(self, tool: str, args: Mapping[str, Any], cost: float) -> Action:
+        from toolreeve.policy.hypothetical import build_action
+
         return build_action(tool, args, root=self._root, cost=cost, home=str(Path.home()))
 
     def _screen(self, action: Action) -> None:
@@ -167,6 +171,8 @@ class ApprovalManager:
     ) -> bool:
         """True if a person approved exactly this call. A call that the context denies is not asked about. Raises
         PermissionError if no channel can ask."""
+        from toolreeve.policy.hypothetical import build_action
+
         action = build_action(tool_name, tool_input)
         if decide(action, PermissionPolicy(context, now=time.time).state()).decision is Decision.DENY:
             return False

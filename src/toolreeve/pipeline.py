@@ -142,6 +142,7 @@ class Pipeline:
                 output = await self.executor.run(action, meta, bounds)
             finally:
                 entry.executed += self.clock() - begun
+            action.observe(output.effects)
             passage.done(output)
             return self._describe(entry, output)
 

@@ -50,3 +50,22 @@ async def test_effects_are_computed_once_and_again_only_for_a_new_look() -> None
     assert seen.effects == [Effect(EffectKind.READ, "/before")]
     again = await seen.again()
     assert again.effects == [Effect(EffectKind.READ, "/after")]
+
+
+def test_what_was_opened_is_recorded_instead_of_a_second_look() -> None:
+    place = Place("/w")
+    read = action(trusted=True, place=place)
+
+    read.observe([Effect(EffectKind.READ, "/w/opened")])
+    place.root = "/redirected"
+
+    assert read.recorded_effects == [Effect(EffectKind.READ, "/w/opened")]
+
+
+def test_effects_that_were_decided_upon_stay_on_record() -> None:
+    decided = action(trusted=True)
+    predicted = decided.effects
+
+    decided.observe([])
+
+    assert decided.recorded_effects == predicted == [Effect(EffectKind.READ, "/w")]

@@ -10,7 +10,6 @@ from pathlib import Path
 from toolreeve.config.field import ProjectScope
 from toolreeve.config.fields import setting_fields
 from toolreeve.config.layers import Layer
-from toolreeve.config.server_programs import describe_entries, programs_within
 from toolreeve.config.trust import TrustedFolders, digest_of
 from toolreeve.core.documents import Document
 
@@ -41,6 +40,10 @@ def project_code(
     """None if nothing needs trust. `document` is the project's file, `shared` its `.mcp.json`."""
     own = document if ("mcp_servers",) in project else None
     documents = [each for each in (shared, own) if each is not None]
+    if not documents and not project:
+        return None
+    from toolreeve.config.server_programs import describe_entries, programs_within
+
     servers = tuple(line for each in documents for line in describe_entries(each))
     tools = _trusted_values(project, paths=True)
     commands = _trusted_values(project, paths=False)

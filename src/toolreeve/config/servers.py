@@ -11,10 +11,9 @@ from typing import Any
 
 from toolreeve.config import xdg
 from toolreeve.config.mcp_servers.expansion import Surroundings, Unresolved
-from toolreeve.config.mcp_servers.reader import Origin, Servers, parse_servers, sections
+from toolreeve.config.mcp_servers.server_list import Servers
 from toolreeve.config.readable_files import is_readable_file
 from toolreeve.config.secrets import SecretSource
-from toolreeve.config.server_programs import describe_entries
 from toolreeve.core.documents import Document, parse_toml
 from toolreeve.core.errors import ConfigError
 
@@ -51,6 +50,8 @@ def read_servers(path: Path) -> Document:
 
 
 def parse_document(document: Document, known: Surroundings, *, own: bool, project: bool = False) -> Servers:
+    from toolreeve.config.mcp_servers.reader import Origin, parse_servers
+
     origin = Origin(
         source=document.source,
         base=Path(document.source).parent,
@@ -81,7 +82,7 @@ def read_configured_servers(
         found.take(parse_document(workspace.own, known, own=True, project=True))
     if workspace.trusted and workspace.shared is not None:
         found.take(parse_document(workspace.shared, known, own=False, project=True))
-    elif workspace.shared is not None and next(describe_entries(workspace.shared), None):
+    elif workspace.shared is not None and _has_servers(workspace.shared):
         ignored = "its servers are ignored: the folder is not trusted (run `toolreeve trust`)"
         found.notices.append(f"{workspace.shared.source}: {ignored}")
     for name in files:
@@ -94,19 +95,29 @@ def read_configured_servers(
 
 def servers_from_code(value: Any, known: Surroundings, *, base: Path) -> Servers:
     """Servers passed by a program: tables by name, a document with `mcpServers`, a list of tables, a file, or None."""
-    if value is None:
+    if value is None or value == {} or value == ():
         return Servers()
     if isinstance(value, (str, Path)):
         path = Path(xdg.expand(str(value), base=base, environ=known.environ))
         return parse_document(read_servers(path), known, own=False)
     if not isinstance(value, (Mapping, list, tuple)):
         raise ConfigError(f"is a {type(value).__name__}", source="mcp_servers", fix="pass tables by name, or a path")
+    from toolreeve.config.mcp_servers.reader import Origin, parse_servers
+
     document = value if _is_document(value) else {"mcp_servers": value}
     return parse_servers(document, Origin(source="code", base=base, own=True), known)
 
 
+def _has_servers(document: Document) -> bool:
+    from toolreeve.config.server_programs import describe_entries
+
+    return next(describe_entries(document), None) is not None
+
+
 def _is_document(value: Any) -> bool:
     """Whether the value has a section of servers, rather than a server named like one."""
+    from toolreeve.config.mcp_servers.reader import sections
+
     return isinstance(value, (list, tuple)) or any(
         not (isinstance(section, Mapping) and {"command", "url", "transport"} & section.keys())
         for _, section in sections(value)

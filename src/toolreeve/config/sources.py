@@ -7,14 +7,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.config import xdg
 from toolreeve.config.field import ProjectScope
 from toolreeve.config.fields import KeyPath, build, setting_fields, value_at
 from toolreeve.config.layers import Layer, SourcedValue, read_environment, read_file_layer, read_overrides
 from toolreeve.config.mcp_servers.expansion import Expander, Surroundings, Unresolved
-from toolreeve.config.mcp_servers.reader import Servers
+from toolreeve.config.mcp_servers.server_list import Servers
 from toolreeve.config.project import tighten
 from toolreeve.config.project_code import ProjectCode, project_code
 from toolreeve.config.readable_files import is_readable_file
@@ -30,7 +30,9 @@ from toolreeve.config.settings import Settings
 from toolreeve.config.trust import TrustedFolders
 from toolreeve.core.documents import Document, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
-from toolreeve.upstream.server_spec import ServerSpec
+
+if TYPE_CHECKING:
+    from toolreeve.upstream.server_spec import ServerSpec
 
 DEFAULT = "default"
 
@@ -54,7 +56,7 @@ class Configuration:
     secrets: tuple[str, ...] = field(repr=False)
     secret_source: SecretSource = field(repr=False)
     known: Surroundings = field(repr=False)
-    mcp_servers: tuple[ServerSpec, ...] = ()
+    mcp_servers: "tuple[ServerSpec, ...]" = ()
     mcp_problems: tuple[ConfigError, ...] = ()
 
     def __repr__(self) -> str:

@@ -61,6 +61,11 @@ class Action:
             self._effects = self.tool.effects(self.args, self._files)
         return self._effects
 
+    def observe(self, effects: Sequence[Effect] | None) -> None:
+        """Record what was touched instead of looking its paths up again. A prediction that was decided upon stays."""
+        if self._effects is None:
+            self._effects = effects
+
     @property
     def recorded_effects(self) -> Sequence[Effect]:
         """The effects for the record, which must not fail on them nor block."""

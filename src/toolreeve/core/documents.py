@@ -4,7 +4,6 @@ No duplicate keys, tags or aliases. An error can always name the file, the line 
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,6 +142,8 @@ _KEY_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 
 
 def parse_toml(text: str, source: str) -> Document:
+    import tomllib
+
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:

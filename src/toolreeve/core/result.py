@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
+from toolreeve.core.effects import Effect
 from toolreeve.core.errors import TRAITS, ErrorCode, ToolError
 from toolreeve.core.result_text import (
     IN_STRUCTURE,
@@ -34,7 +35,7 @@ class Output:
     `main` is the value a person means by "the output"; without it, `data` itself is. A truncated output has in
     `data["next"]` the literal call that continues it. `raw` is an upstream tool's result in MCP's own format, which
     MCP clients receive unchanged. `order` says in which order a program printed on its streams. `images` are MCP
-    image blocks. `diagnostics` describe anomalies."""
+    image blocks. `diagnostics` describe anomalies. `effects` are the paths as they were opened, if they are known."""
 
     data: Mapping[str, Any]
     main: Any = None
@@ -47,6 +48,7 @@ class Output:
     images: Sequence[Mapping[str, str]] = ()
     raw: Mapping[str, Any] | None = None
     diagnostics: Mapping[str, Any] | None = None
+    effects: Sequence[Effect] | None = None
 
 
 @dataclass(frozen=True, slots=True)

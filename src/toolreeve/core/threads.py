@@ -8,7 +8,6 @@ hit another job.
 
 import asyncio
 import contextlib
-import ctypes
 import queue
 import threading
 from collections.abc import Callable
@@ -62,6 +61,8 @@ class _Job:
             self.future.set_exception(problem)
 
     def interrupt(self) -> None:
+        import ctypes
+
         with self.lock:
             self.interrupted = True
             if self.thread is not None and not self.ended:

@@ -57,7 +57,7 @@ def parse_rules(
     """Raises ConfigErrors.
 
     With `tools` (the registered names) a rule about a tool that does not exist is an error, with `now` an expired rule
-    is. `imagine_call` makes an action of an example; the runtime's own knows its registered tools.
+    is. `action_builder` makes an action of an example; the runtime's own knows its registered tools.
     """
     reader = _PolicyReader(document, root=root, tighten_only=tighten_only, now=now, tools=tools)
     rules = reader.rules()

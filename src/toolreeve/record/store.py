@@ -5,10 +5,9 @@ Each method of a table is one transaction. Statements, connections and errors of
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from toolreeve.record.chain import ChainStore
-from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
 from toolreeve.record.sqlite.audit import SqliteAudit
 from toolreeve.record.sqlite.budget import SqliteBudget
 from toolreeve.record.sqlite.chain import SqliteChain
@@ -19,6 +18,9 @@ from toolreeve.record.sqlite.grants import SqliteGrants
 from toolreeve.record.sqlite.pending import SqlitePending
 from toolreeve.record.sqlite.pins import SqlitePins
 
+if TYPE_CHECKING:
+    from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
+
 T = TypeVar("T")
 
 
@@ -27,12 +29,17 @@ class Store(Engine):
         self, path: Path, *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
     ) -> None:
         super().__init__(path, read_only=read_only, capacity=capacity, retry_delay=retry_delay)
-        self.agent_runs = SqliteAgentRuns(self)
         self.audit = SqliteAudit(self)
         self.budget = SqliteBudget(self)
         self.changes = SqliteChanges(self)
         self.pending = SqlitePending(self)
         self.pins = SqlitePins(self)
+
+    @property
+    def agent_runs(self) -> "SqliteAgentRuns":
+        from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
+
+        return SqliteAgentRuns(self)
 
     def grants(self, now: Callable[[], float]) -> SqliteGrants:
         return SqliteGrants(self, now)

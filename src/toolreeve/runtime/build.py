@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,13 +71,13 @@ from toolreeve.runtime.processes import (
 from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
-from toolreeve.upstream.pool import ServerPool
-from toolreeve.upstream.server_spec import ServerSpec
-from toolreeve.upstream.tools.pins import Pins
-from toolreeve.upstream.transports.transport import Connect, Identity, Transport
 
 if TYPE_CHECKING:
+    from toolreeve.upstream.pool import ServerPool
+    from toolreeve.upstream.server_spec import ServerSpec
+    from toolreeve.upstream.tools.pins import Pins
     from toolreeve.upstream.transports.connect import Authorize
+    from toolreeve.upstream.transports.transport import Connect, Transport
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ def _is_builtin(table: Mapping[str, Any]) -> bool:
 
 def new_servers(
     configuration: Configuration, mcp_servers: McpServers | None
-) -> tuple[Sequence[ServerSpec], Sequence[ConfigError]]:
+) -> "tuple[Sequence[ServerSpec], Sequence[ConfigError]]":
     """The servers, and the errors of those that are left out, which are also issued as warnings."""
     if mcp_servers is None:
         return configuration.mcp_servers, ()
@@ -235,7 +235,7 @@ class Assembly:
         registry: ToolRegistry,
         policy: PolicySource,
         channels: Sequence[Channel],
-        servers: Sequence[ServerSpec] = (),
+        servers: "Sequence[ServerSpec]" = (),
         authorize: "Authorize | None" = None,
     ) -> None:
         from toolreeve.confinement.trials import TrialStage
@@ -339,18 +339,8 @@ class Assembly:
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self._transports: Connect | None = None
-        self.pins = Pins(self.store.pins, note=self.journal.note)
-        self.pool = ServerPool(
-            servers,
-            registry,
-            self.pins,
-            connect=partial(self._connect, configuration, authorize),
-            identity=Identity(info=_client_info() if servers else {}, roots=(_root(settings.workspace.dir),)),
-            timeout=settings.limits.timeout,
-            jitter=random.random,
-            emit=self.events.server,
-            forget=self.limiters.forget,
-        )
+        self._new_pool = partial(self._build_pool, configuration, registry, servers, authorize)
+        self._has_servers = bool(servers)
         self.trials = TrialStage(
             self.processes,
             services,
@@ -377,6 +367,40 @@ class Assembly:
             expect=self.pool.expect if servers else None,
         )
 
+    @cached_property
+    def pins(self) -> "Pins":
+        from toolreeve.upstream.tools.pins import Pins
+
+        return Pins(self.store.pins, note=self.journal.note)
+
+    @cached_property
+    def pool(self) -> "ServerPool":
+        """Empty, and not imported before it is asked for, if no server is configured."""
+        return self._new_pool()
+
+    def _build_pool(
+        self,
+        configuration: Configuration,
+        registry: ToolRegistry,
+        servers: "Sequence[ServerSpec]",
+        authorize: "Authorize | None",
+    ) -> "ServerPool":
+        from toolreeve.upstream.pool import ServerPool
+        from toolreeve.upstream.transports.transport import Identity
+
+        settings = configuration.settings
+        return ServerPool(
+            servers,
+            registry,
+            self.pins,
+            connect=partial(self._connect, configuration, authorize),
+            identity=Identity(info=_client_info() if servers else {}, roots=(_root(settings.workspace.dir),)),
+            timeout=settings.limits.timeout,
+            jitter=random.random,
+            emit=self.events.server,
+            forget=self.limiters.forget,
+        )
+
     def _new_processes(self, configuration: Configuration) -> ClosableProcesses:
         from toolreeve.sandbox.proxy.server import Proxy
 
@@ -384,13 +408,13 @@ class Assembly:
         return new_processes(configuration, proxy.serve)
 
     def _connect(
-        self, configuration: Configuration, authorize: "Authorize | None", spec: ServerSpec, scrubber: Scrubber
-    ) -> Transport:
+        self, configuration: Configuration, authorize: "Authorize | None", spec: "ServerSpec", scrubber: Scrubber
+    ) -> "Transport":
         if self._transports is None:
             self._transports = self._new_transports(configuration, authorize)
         return self._transports(spec, scrubber)
 
-    def _new_transports(self, configuration: Configuration, authorize: "Authorize | None") -> Connect:
+    def _new_transports(self, configuration: Configuration, authorize: "Authorize | None") -> "Connect":
         from toolreeve.sandbox.sandbox import Sandbox
         from toolreeve.upstream.transports.connect import TransportFactory
 
@@ -437,7 +461,8 @@ class Assembly:
         if budget is not None:
             await self.budget.reserve(budget.scope, budget.spent, None)
             budget.spent = await self.budget.spent(budget.scope)
-        self.pool.start()
+        if self._has_servers:
+            self.pool.start()
 
     async def _recover_commits(self) -> None:
         """Finish or revert the commits of trials that a killed process left, before the first command; recorded."""
@@ -449,7 +474,8 @@ class Assembly:
     async def close(self) -> None:
         """Closes every part even if one fails, then raises the first failure."""
         failures: list[Exception] = []
-        parts = (self.executor, self.pool, self.processes, self.http)
+        pool = (self.pool,) if self._has_servers else ()
+        parts = (self.executor, *pool, self.processes, self.http)
         steps = (*(part.close for part in parts), self.grants.end, self.journal.stop, self.store.close, self.bus.close)
         for step in steps:
             try:

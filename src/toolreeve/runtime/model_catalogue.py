@@ -5,10 +5,12 @@ The addresses are the operator's own, so the network guard does not apply to the
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolreeve.config.model_providers import ModelProviderSpec, configured_providers
 from toolreeve.core.context import ModelListing
+
+if TYPE_CHECKING:
+    from toolreeve.config.model_providers import ModelProviderSpec
 
 TIMEOUT = 5.0
 
@@ -19,6 +21,8 @@ class ConfiguredModels:
 
     async def list(self) -> ModelListing:
         """Providers are asked side by side; one that fails is reported and does not stop the others."""
+        from toolreeve.config.model_providers import configured_providers
+
         providers = configured_providers(self._environ)
         if not providers:
             return ModelListing()
@@ -29,7 +33,7 @@ class ConfiguredModels:
             problems={name: answer for name, answer in found.items() if isinstance(answer, str)},
         )
 
-    async def _ask(self, spec: ModelProviderSpec) -> tuple[str, ...] | str:
+    async def _ask(self, spec: "ModelProviderSpec") -> tuple[str, ...] | str:
         """The models, or why there are none."""
         import httpx2
 

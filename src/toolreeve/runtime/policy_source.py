@@ -20,7 +20,6 @@ from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.trial import Confinement
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
-from toolreeve.policy.files import parse_rules, read_rules
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
@@ -106,8 +105,13 @@ def _rules(policy: Any) -> Sequence[PermissionRule]:
 
 def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
     """The rules of the user's files, then those of the project, which may only tighten."""
+    files = configuration.settings.policy.files
+    if not files and configuration.project_policy is None:
+        return ()
+    from toolreeve.policy.files import read_rules
+
     root = configuration.settings.workspace.dir
-    rules = [rule for path in configuration.settings.policy.files for rule in read_rules(Path(path), root=root)]
+    rules = [rule for path in files for rule in read_rules(Path(path), root=root)]
     if (project := configuration.project_policy) is not None:
         rules += read_rules(project, root=root, tighten_only=True)
     return rules
@@ -115,6 +119,8 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
 
 def append_rule(path: Path, rule: AlwaysRule, *, root: str) -> PermissionRule:
     """Append a rule to a policy file; if the result is not valid, the file stays as it was. Raises ConfigErrors."""
+    from toolreeve.policy.files import parse_rules
+
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(path):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.approval.request import Answer, Request
@@ -19,7 +19,6 @@ from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool
 from toolreeve.guard.files.workspace import WorkspaceFiles
-from toolreeve.record.agent_runs import AgentRunTable
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
@@ -27,8 +26,11 @@ from toolreeve.record.pending import PendingStore
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import BuiltinTools
 from toolreeve.runtime.toolreeve import Toolreeve
-from toolreeve.upstream.pool import ServerPool
-from toolreeve.upstream.tools.pins import Pins
+
+if TYPE_CHECKING:
+    from toolreeve.record.agent_runs import AgentRunTable
+    from toolreeve.upstream.pool import ServerPool
+    from toolreeve.upstream.tools.pins import Pins
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -193,7 +195,7 @@ class SyncToolreeve:
         return self.runtime.problems
 
     @property
-    def agent_runs(self) -> AgentRunTable:
+    def agent_runs(self) -> "AgentRunTable":
         """The recorded runs of agents."""
         return self.runtime.agent_runs
 
@@ -208,12 +210,12 @@ class SyncToolreeve:
         return self.runtime.approvals
 
     @property
-    def fleet(self) -> ServerPool:
+    def fleet(self) -> "ServerPool":
         """The MCP servers of this runtime."""
         return self.runtime.fleet
 
     @property
-    def pins(self) -> Pins:
+    def pins(self) -> "Pins":
         """The tools of MCP servers as first seen, and which have changed since."""
         return self.runtime.pins
 

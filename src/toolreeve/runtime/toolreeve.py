@@ -18,9 +18,7 @@ from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
-from toolreeve.policy.explanation import Explanation, explain, refused
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.record.agent_runs import AgentRunTable
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
@@ -40,12 +38,13 @@ from toolreeve.runtime.build import (
 from toolreeve.runtime.channels import Approve, new_channels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.scripted.catalogue import CatalogueChange
-from toolreeve.upstream.pool import ServerPool
-from toolreeve.upstream.tools.discovery import discover
-from toolreeve.upstream.tools.pins import Pins
 
 if TYPE_CHECKING:
+    from toolreeve.policy.explanation import Explanation
+    from toolreeve.record.agent_runs import AgentRunTable
     from toolreeve.runtime.sync import SyncToolreeve
+    from toolreeve.upstream.pool import ServerPool
+    from toolreeve.upstream.tools.pins import Pins
     from toolreeve.upstream.transports.connect import Authorize
 
 logger = logging.getLogger(__name__)
@@ -346,6 +345,8 @@ class Toolreeve:
             await self.fleet.ready(self.fleet.upstream(str(server_name)).name)
         elif server_name is None:
             await self.fleet.settled()
+        from toolreeve.upstream.tools.discovery import discover
+
         return discover(self.tools.list(), server=server_name, category=category)
 
     def tools_for(self, provider: str, only: Sequence[str] | None = None) -> list[Any]:
@@ -411,8 +412,12 @@ class Toolreeve:
         """Explain calls as where the sandbox enforces these; running a command finds out by itself."""
         self._parts.policy.enforce(confinements)
 
-    def explain(self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0) -> Explanation:
+    def explain(
+        self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0
+    ) -> "Explanation":
         """The decision about a call, and why, without running it; for a tool of an MCP server, its pin as well."""
+        from toolreeve.policy.explanation import explain, refused
+
         bound = self.tools.resolve(tool)
         call = ToolCall(tool=tool, args=args or {}, principal=self.principal, estimated_cost=estimated_cost)
         action = Action(call, bound, bound.input.parse(client_arguments(tool, call.args)), self._parts.files)
@@ -433,12 +438,12 @@ class Toolreeve:
         return self._parts.approvals
 
     @property
-    def fleet(self) -> ServerPool:
+    def fleet(self) -> "ServerPool":
         """The MCP servers of this runtime."""
         return self._parts.pool
 
     @property
-    def pins(self) -> Pins:
+    def pins(self) -> "Pins":
         """The tools of MCP servers as first seen, and which have changed since."""
         return self._parts.pins
 
@@ -448,7 +453,7 @@ class Toolreeve:
         return self._parts.bus
 
     @property
-    def agent_runs(self) -> AgentRunTable:
+    def agent_runs(self) -> "AgentRunTable":
         """The recorded runs of agents."""
         return self._parts.store.agent_runs
 
@@ -474,7 +479,7 @@ def _this_task() -> asyncio.Task[Any]:
     return task
 
 
-def _check_server(name: str, tools: ToolRegistry, fleet: ServerPool) -> None:
+def _check_server(name: str, tools: ToolRegistry, fleet: "ServerPool") -> None:
     if not name.startswith("mcp__") or name in tools:
         return
     server = server_of(name)

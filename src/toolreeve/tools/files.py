@@ -8,6 +8,7 @@ from typing import Any
 
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files, Kind
 from toolreeve.core.result import Output
@@ -55,7 +56,7 @@ async def read_file(
 
 def _show(path: str, content: str, size: int, lines: int | None, encoding: str) -> Output:
     data = {"content": content, "path": path, "size": size, "lines": lines, "encoding": encoding, "exists": True}
-    return Output(data=data, main=content)
+    return Output(data=data, main=content, effects=(Effect(EffectKind.READ, path),))
 
 
 def _check_window(offset: int | None, limit: int | None, byte: int | None) -> None:

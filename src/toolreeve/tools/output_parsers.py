@@ -7,9 +7,8 @@ ignored.
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from toolreeve.tools.quality_commands import Purpose
+from toolreeve.tools.quality_commands import Counts, Purpose
 
-Counts = dict[str, int]
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _NAMES = {
     "passed": "passed",

@@ -20,8 +20,7 @@ from toolreeve.core.tool import AnyFunctionTool, Arguments, ListEffects, tool
 from toolreeve.core.trial import Confinement
 from toolreeve.tools import processes, projects
 from toolreeve.tools.neutral_git import NEUTRAL
-from toolreeve.tools.output_parsers import Counts, count, summarise
-from toolreeve.tools.quality_commands import Purpose, QualityStep, steps
+from toolreeve.tools.quality_commands import Counts, Purpose, QualityStep, steps
 
 _ENVIRONMENT = {
     "CI": "1",
@@ -72,6 +71,8 @@ def _configured(ctx: Context, commands: Sequence[str], target: str) -> list[Qual
 async def perform(ctx: Context, purpose: Purpose, target: str) -> Output:
     planned = plan(ctx, purpose, target)
     limits = processes.new_limits(ctx, min(ctx.commands.quality_timeout, processes.MAX_SECONDS))
+    from toolreeve.tools.output_parsers import count
+
     done: list[tuple[QualityStep, Ended, Counts]] = []
     for step in planned:
         if len(planned) > 1:
@@ -152,6 +153,8 @@ def _run_data(ctx: Context, step: QualityStep, ended: Ended, counts: Counts) -> 
 def _why(purpose: Purpose, step: QualityStep, ended: Ended, counts: Counts) -> str:
     if purpose == "tests" and ended.exit_code == _NO_TESTS and not any(counts.values()):
         return f"{step.tool}: no tests were found"
+    from toolreeve.tools.output_parsers import summarise
+
     return f"{step.tool}: {summarise(counts) or processes.describe_exit(ended)}"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from toolreeve.tools.projects import Project
 
 Purpose = Literal["tests", "lint", "format", "format_check", "typecheck", "build"]
+Counts = dict[str, int]
 
 
 class QualityStep(NamedTuple):

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolreeve.config.mcp_servers.expansion import Surroundings
-from toolreeve.config.mcp_servers.reader import MAX_SERVERS, Origin, Servers, is_ourselves, parse_servers
+from toolreeve.config.mcp_servers.reader import MAX_SERVERS, Origin, is_ourselves, parse_servers
+from toolreeve.config.mcp_servers.server_list import Servers
 from toolreeve.core.danger import DangerLevel
 from toolreeve.upstream.server_spec import ServerSpec
 

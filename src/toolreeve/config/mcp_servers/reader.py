@@ -6,7 +6,7 @@ Values are resolved here, once; what a project's own file says about trust and d
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,6 +16,7 @@ from toolreeve.config.mcp_servers.names import server_name
 from toolreeve.config.mcp_servers.resolver import Rejected, resolve
 from toolreeve.config.mcp_servers.schema import SERVER
 from toolreeve.config.mcp_servers.secret_values import redact_arguments
+from toolreeve.config.mcp_servers.server_list import Servers
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.schema import Schema, SchemaProblem
@@ -63,31 +64,6 @@ class LeftOut(ConfigError):
         super().__init__(problem.problem, fix=problem.fix, **where)  # type: ignore[arg-type]
         self.server = server
         self.place = place
-
-
-@dataclass(slots=True)
-class Servers:
-    """The servers found: specs in order, the problems of the others, and notices for the user."""
-
-    specs: list[ServerSpec] = field(default_factory=list)
-    problems: list[ConfigError] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
-
-    def add(self, spec: ServerSpec) -> None:
-        """The first server of a name wins; a notice names the other."""
-        for kept in self.specs:
-            if kept.name == spec.name:
-                self.notices.append(
-                    f"{spec.source}: the server {spec.name!r} is ignored: {kept.source} defines it already"
-                )
-                return
-        self.specs.append(spec)
-
-    def take(self, other: "Servers") -> None:
-        for spec in other.specs:
-            self.add(spec)
-        self.problems += other.problems
-        self.notices += other.notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

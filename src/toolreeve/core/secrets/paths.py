@@ -8,7 +8,7 @@ read once that was approved: commands that nobody approved do not see them eithe
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _ANY = r"[^/\n]"
 _END = r"(?=/|$)"
@@ -90,9 +90,9 @@ _SYSTEM = r"""(?=[bdeprsv])(?<=^/)(?:
     | sys/firmware | dev/(?!null$|zero$|full$|u?random$|std(?:in|out|err)$|tty$|fd/|pts/|shm/|$)
     )"""
 """Secrets of the operating system, outside of every workspace."""
-_SECRET_PATHS = re.compile(
-    rf"/(?:(?:{_NAMES}|{_SENSITIVE_FOLDERS}|{_alternatives(SECRET_PLACES)}){_END}|(?:{_SENSITIVE_NAMES})$|(?x:{_SYSTEM}))",
-    re.MULTILINE,
+_SECRET_PATHS = (
+    rf"/(?:(?:{_NAMES}|{_SENSITIVE_FOLDERS}|{_alternatives(SECRET_PLACES)}){_END}"
+    rf"|(?:{_SENSITIVE_NAMES})$|(?x:{_SYSTEM}))"
 )
 """Both tiers and the system's secrets, in casefolded absolute paths, one a line."""
 _VISIBLE_PLACES = frozenset(place for place in SECRET_PLACES if not place[0].startswith("."))
@@ -141,7 +141,12 @@ def any_may_hold_secrets(paths: str) -> bool:
     """Whether one of these casefolded absolute paths, one a line, is secret or sensitive. Fast."""
     if _SUSPICIOUS.search(paths) is None and "account" not in paths:
         return False
-    return _SECRET_PATHS.search(paths) is not None
+    return _secret_paths().search(paths) is not None
+
+
+@cache
+def _secret_paths() -> re.Pattern[str]:
+    return re.compile(_SECRET_PATHS, re.MULTILINE)
 
 
 @lru_cache(maxsize=8)

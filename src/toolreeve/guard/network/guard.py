@@ -21,7 +21,7 @@ from toolreeve.guard.network.rules import WEB_PORTS, NetworkRule, parse_rules
 MEGABYTE = 1024 * 1024
 MAX_ADDRESSES = 4
 MAX_CACHED = 4096
-_PROXY = re.compile(r"https?://(?:[^\s/@]+@)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
+_PROXY = r"https?://(?:[^\s/@]+@)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?"
 _LOCAL_SUFFIXES = (
     ".localhost",
     ".local",
@@ -201,7 +201,7 @@ class NetworkGuard:
 
 
 def _check_proxy(url: str | None) -> None:
-    if url is not None and not _PROXY.fullmatch(url):
+    if url is not None and not re.fullmatch(_PROXY, url):
         fix = "write http://HOST:PORT, with USER:PASSWORD@ before the host if the proxy needs them"
         raise ConfigError("is not the URL of an HTTP proxy", source="network settings", key="network.proxy", fix=fix)
 
