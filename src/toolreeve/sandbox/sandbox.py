@@ -60,6 +60,7 @@ class Sandbox:
         self._last_failure = ""
         self._confinements: frozenset[Confinement] | None = None
         self._trials = trials.Trials(warm_trials)
+        self._obstacle = trials.Obstacle(layout)
         self._trimming: asyncio.TimerHandle | None = None
 
     @property
@@ -87,7 +88,7 @@ class Sandbox:
     def _enforced_in(self, tier: str) -> frozenset[Confinement]:
         if tier == "limits":
             return frozenset()
-        if tier != "full" or trials.find_obstacle(self._layout):
+        if tier != "full" or self._obstacle.find():
             return frozenset((Confinement.LOOK,))
         return frozenset((Confinement.LOOK, Confinement.TRY))
 
@@ -122,7 +123,7 @@ class Sandbox:
         return build_result(request, outcome, session.plan.tier)
 
     async def _start_trial(self, request: ProcessRequest) -> trials.Started:
-        if obstacle := trials.find_obstacle(self._layout):
+        if obstacle := self._obstacle.find():
             raise TrialImpossible(obstacle)
         try:
             session = await self._session(request)
@@ -279,6 +280,7 @@ class Sandbox:
     async def close(self) -> None:
         if self._trimming is not None:
             self._trimming.cancel()
+        self._obstacle.close()
         await self._monitor.close()
         serving = list(self._serving.values())
         for session in self._sessions.values():

@@ -204,8 +204,8 @@ class SandboxSession:
             for slot in list(idle):
                 self.drop(slot)
 
-    def keep_warm(self, kind: SlotKind, count: int) -> None:
-        """Have as many idle slots of a kind ready, now or soon."""
+    def keep_warm(self, kind: SlotKind, count: int, limits: tuple[int, int] | None = None) -> None:
+        """Have as many idle slots of a kind ready, now or soon, with these limits of their control groups."""
         ordered = sum(isinstance(order, _SlotOrder) and order.kind == kind for order in self._requested)
         for _ in range(count - ordered - len(self._idle.get(kind, ()))):
             if self._supervisor is None or len(self._slots) + len(self._requested) >= self._most + self.lent:
@@ -213,7 +213,7 @@ class SandboxSession:
             unwanted: asyncio.Future[SlotHandle] = self._loop.create_future()
             unwanted.cancel()
             with contextlib.suppress(Unavailable):
-                self._send_request(kind, unwanted)
+                self._send_request(kind, unwanted, limits)
 
     async def take(self, kind: SlotKind) -> SlotHandle:
         """An idle slot, or a new one, or the next to become idle."""
@@ -263,17 +263,21 @@ class SandboxSession:
         if not (self._waiters or self._requested):
             self.keep_warm(slot.kind, 1)
 
-    def _send_request(self, kind: SlotKind, future: "asyncio.Future[SlotHandle]") -> None:
+    def _send_request(
+        self, kind: SlotKind, future: "asyncio.Future[SlotHandle]", limits: tuple[int, int] | None = None
+    ) -> None:
         if self._supervisor is None:
             raise Unavailable(_ENDED)
-        network, limits = kind
+        network, kernel_limits = kind
         name = f"toolreeve-{os.getpid()}-{next(_names)}"
         group = None if self._bases is None else ControlGroup(self._bases, name)
+        if group is not None and limits is not None:
+            group.limit(*limits)
         entrances = [] if group is None else group.entrances()
         counters = [] if group is None else group.cpu_counters()
         request = {
             "network": network,
-            "limits": limits,
+            "limits": kernel_limits,
             "name": name,
             "others": self._group_names(),
             "counters": len(counters),

@@ -6,6 +6,7 @@ ended.
 
 import asyncio
 import os
+import select
 from functools import cache
 from typing import NamedTuple
 
@@ -82,11 +83,12 @@ class Trials:
         return layers
 
     def _replace(self, session: SandboxSession, slot: SlotHandle) -> None:
-        """After the answer, which need not wait for it."""
+        """After the answer, which need not wait for it. The next call most likely has the same limits."""
         session.busy -= 1
+        limits = None if slot.group is None else slot.group.limits
         session.drop(slot)
         if session.alive:
-            session.keep_warm(slot.kind, self._warm)
+            session.keep_warm(slot.kind, self._warm, limits)
 
     def _layer(self, trial: _Trial, number: int) -> Layer:
         plan = trial.session.plan
@@ -113,8 +115,32 @@ def _fullness(upper: int, megabytes: int) -> str:
     return f"it changed more than a trial can hold (trial.layer_mb = {megabytes})"
 
 
-def find_obstacle(layout: Layout) -> str:
-    """Why nothing in the workspace can be tried now; empty if it can."""
+class Obstacle:
+    """Why nothing in the workspace can be tried now. Found out again whenever mounts change."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._mounts = -1
+        self._poll = select.poll()
+        self._found = ""
+
+    def find(self) -> str:
+        """Empty if it can be tried."""
+        if self._mounts < 0:
+            self._mounts = os.open("/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+            self._poll.register(self._mounts, select.POLLPRI)
+            self._found = _find_obstacle(self._layout)
+        elif self._poll.poll(0):  # once for each change
+            self._found = _find_obstacle(self._layout)
+        return self._found
+
+    def close(self) -> None:
+        if self._mounts >= 0:
+            os.close(self._mounts)
+            self._mounts = -1
+
+
+def _find_obstacle(layout: Layout) -> str:
     if not layout.may_write or not layout.layer_mb:
         return "trials are off"
     if len(layout.roots) > MOST_LAYERS:

@@ -145,9 +145,10 @@ def leaves_swap(bases: Bases, swaps: Path = Path("/proc/swaps")) -> bool:
 
 
 class ControlGroup:
-    """The control group of one slot. Limits are set before a command; afterwards `limits_hit` tells which it hit."""
+    """The control group of one slot. Limits are set before a command; afterwards `limits_hit` tells which it hit.
+    `limits` are the last that were set, of memory and processes."""
 
-    __slots__ = ("_bases", "_before", "_events", "_limits", "_memory", "_processes", "_refused", "_used", "name")
+    __slots__ = ("_bases", "_before", "_events", "_memory", "_processes", "_refused", "_used", "limits", "name")
 
     def __init__(self, bases: Bases, name: str) -> None:
         self.name = name
@@ -161,7 +162,7 @@ class ControlGroup:
         self._used = _open(memory / bases.names.memory_used, os.O_RDONLY)
         self._processes = _open(processes / "pids.max")
         self._refused = _open(processes / "pids.events", os.O_RDONLY)
-        self._limits = (0, 0)
+        self.limits = (0, 0)
         self._before = (0, 0)
         with contextlib.suppress(OSError):  # a kernel without swap accounting has none
             _write(memory / bases.names.swap_control, 0)
@@ -180,10 +181,10 @@ class ControlGroup:
         return [_open(self._bases.cpu / self.name / self._bases.names.cpu_used, os.O_RDONLY)]
 
     def limit(self, memory: int, processes: int) -> None:
-        if self._limits != (memory, processes):
+        if self.limits != (memory, processes):
             self._limit_memory(memory + _SPARE)
             os.pwrite(self._processes, b"%d" % (processes + 2), 0)
-            self._limits = (memory, processes)
+            self.limits = (memory, processes)
         self._before = self._counts()
 
     def _limit_memory(self, limit: int) -> None:
