@@ -3,8 +3,13 @@
 It serves nothing else. Every call takes the road of a runtime for the current directory.
 """
 
-from toolreeve.core.names import BUILTIN_SERVER
+from collections.abc import Mapping
+from functools import cached_property
+
+from toolreeve.core.names import BUILTIN_SERVER, canonical
+from toolreeve.core.tool import ToolSpec, bind
 from toolreeve.core.toolset import read_toolset
+from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.toolreeve import Toolreeve
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.input_required import new_input_required
@@ -14,6 +19,20 @@ from toolreeve.serve.mcp.tool_view import ToolView
 from toolreeve.upstream.tools.discovery import DOCUMENTED
 
 ALIASES = {"bash": "bash_command"}
+
+
+class BuiltinServer:
+    """The server as the documentation imports it: its name, and its tools by name. `main` serves it."""
+
+    name = BUILTIN_SERVER
+
+    @cached_property
+    def _tool_registry(self) -> Mapping[str, ToolSpec]:
+        names = {canonical(name): name for name in DOCUMENTED}
+        return {names[each.name]: bind(each).spec for each in TOOLS if each.name in names}
+
+
+server = BuiltinServer()
 
 
 async def _serve(pipes: Pipes) -> None:

@@ -106,6 +106,14 @@ async def test_the_builtin_server_has_twelve_tools(world: World) -> None:
     assert len(files) < len(tools)
 
 
+def test_the_server_is_importable_with_its_tools() -> None:
+    from toolreeve.builtin_server import server
+
+    assert server.name == "toolreeve_builtin"
+    assert len(server._tool_registry) == 12
+    assert server._tool_registry["bash_command"].name == "bash"
+
+
 async def test_a_chain_passes_results_on(world: World) -> None:
     (world.workspace / "input.txt").write_text("passed on")
     async with agent_in(world, permission_policy=bypassing()) as agent:

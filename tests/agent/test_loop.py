@@ -4,6 +4,7 @@ import pytest
 
 from tests.agent.conftest import NewAgent
 from tests.world import World
+from toolreeve import tool
 from toolreeve.agent.errors import ModelError
 from toolreeve.agent.loop import Stop
 from toolreeve.agent.messages import ToolMessage
@@ -132,3 +133,59 @@ def test_a_recoverable_error_carries_suggestions_into_the_next_turn(new_agent: N
 
     assert "backend/tests/test_api.py" in str(model.requests[1])
     assert result.tools_used[0]["auto_recovery"] is True
+
+
+def _lamp(number: int) -> object:
+    @tool(name=f"lamp_{number}", danger="safe", description=f"Switch the lamp of floor {number} on.")
+    def switch(room: str) -> str:
+        return f"lamp {number} in {room}"
+
+    return switch
+
+
+def test_among_hundreds_of_tools_the_others_are_found_by_search(new_agent: NewAgent, provider: str) -> None:
+    tools = [_lamp(number) for number in range(200)]
+    turns = [call("search_tools", query="lamp floor 187"), call("lamp_187", room="hall"), say("lit")]
+    agent, model = new_agent(*turns, provider=provider, tools=tools)
+
+    result = agent.run(task="Light floor 187")
+
+    assert model.rejections == []
+    assert "lamp_187" not in str(model.requests[0])
+    assert "search_tools" in str(model.requests[0])
+    assert "lamp_187(room: string): Switch the lamp of floor 187 on" in str(model.requests[1])
+    assert "lamp 187 in hall" in str(model.requests[2])
+    assert result.completed
+
+
+def test_a_tool_that_was_not_shown_runs_as_well(new_agent: NewAgent) -> None:
+    tools = [_lamp(number) for number in range(200)]
+    agent, model = new_agent(call("lamp_199", room="attic"), say("lit"), tools=tools)
+
+    assert agent.run(task="Light the attic").completed
+    assert "lamp 199 in attic" in str(model.requests[1])
+
+
+def test_a_result_of_5_mb_is_cut_and_names_the_next_call(new_agent: NewAgent, world: World, provider: str) -> None:
+    (world.workspace / "big.log").write_text("line\n" * 1_000_000)
+    agent, model = new_agent(call("read_file", path="big.log"), say("long"), provider=provider)
+
+    assert agent.run(task="Read it").completed
+    assert model.rejections == []
+    assert len(str(model.requests[1])) < 200_000
+    assert "offset" in str(model.requests[1])
+
+
+def test_a_context_that_overflows_is_shortened_once_and_tried_again(
+    new_agent: NewAgent, world: World, provider: str
+) -> None:
+    (world.workspace / "a").write_text("x" * 20_000)
+    reads = [call("read_file", path="a", offset=number) for number in range(3)]
+    agent, model = new_agent(
+        *reads, fail(400, "prompt is too long: maximum context length exceeded"), say("fits"), provider=provider
+    )
+
+    result = agent.run(task="go")
+
+    assert result.completed
+    assert len(str(model.requests[-1])) < len(str(model.requests[-2]))

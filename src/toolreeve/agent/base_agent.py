@@ -14,15 +14,13 @@ from typing import Any, Self, TypeVar
 from toolreeve.agent.config import BaseAgentConfig
 from toolreeve.agent.control.channel import ControlChannel
 from toolreeve.agent.control.protocol import ControlProtocol
-from toolreeve.agent.conversation import Conversation
 from toolreeve.agent.events import AgentEvent
-from toolreeve.agent.prompt import question
 from toolreeve.agent.providers import ModelProvider, connect
-from toolreeve.agent.runs import AgentResult, AgentRun, ignore
-from toolreeve.agent.signature import Ask, Signature, bind
+from toolreeve.agent.recorded_run import run_recorded
+from toolreeve.agent.runs import AgentResult, ignore
+from toolreeve.agent.signature import Ask, Signature
 from toolreeve.agent.tool_host import ReeveTools
 from toolreeve.agent.workflow import WorkflowGenerator
-from toolreeve.core.call import new_id
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.formats import tools_for
 from toolreeve.permissions import PermissionPolicy
@@ -62,7 +60,6 @@ class BaseAgent:
         self._portal: Portal | None = None
         self._starting = threading.Lock()
         self._provider: ModelProvider | None = None
-        self._conversation = Conversation()
 
     @property
     def session(self) -> str:
@@ -96,7 +93,6 @@ class BaseAgent:
             running.cancel()
 
     async def _run(self, inputs: dict[str, Any], emit: Emit | None) -> AgentResult:
-        bound = bind(self.signature, inputs)
         if self._provider is None:
             self._provider = connect(
                 self.config.llm_provider,
@@ -105,16 +101,9 @@ class BaseAgent:
                 timeout=self.config.request_timeout,
                 environ=self._reeve.configuration.known.environ,
             )
-        await self._reeve.fleet.settled()
-        run = AgentRun(
-            id=new_id(),
-            config=self.config,
-            signature=self.signature,
-            provider=self._provider,
-            tools=self.tool_host(),
-            emit=emit or ignore,
+        return await run_recorded(
+            self._reeve, self.config, inputs, provider=self._provider, signature=self.signature, emit=emit or ignore
         )
-        return await run.run(question(self.signature, bound))
 
     def tool_host(self) -> ReeveTools:
         """The tools that a run of this agent has."""

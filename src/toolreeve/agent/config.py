@@ -13,7 +13,8 @@ from toolreeve.core.errors import ToolreeveError
 class BaseAgentConfig:
     """`llm_provider` is openai, openai_responses, anthropic, gemini or ollama. Any server that speaks OpenAI's format
     is `openai` with a `base_url`. Without `api_key`, the provider's own environment variable is read. `temperature` is
-    sent only if it is set: some models refuse it. `budget_limit` is in dollars, for one run."""
+    sent only if it is set: some models refuse it. `budget_limit` is in dollars, for one run. With `phases`, the model
+    specifies and plans before it acts, and the runtime runs the project's checks afterwards."""
 
     llm_provider: str = "openai"
     model: str = ""
@@ -27,6 +28,7 @@ class BaseAgentConfig:
     budget_limit: float | None = None
     context_tokens: int = 128_000
     request_timeout: float = 600.0
+    phases: bool = False
 
     def __post_init__(self) -> None:
         if not self.model:

@@ -12,6 +12,8 @@ class EventKind(StrEnum):
     """A piece of what the model says, as it arrives."""
     TURN = "turn"
     """A complete turn of the model: text, calls, usage and cost."""
+    PHASE = "phase"
+    """A phase begins, or the checks of one have run."""
     TOOL_STARTED = "tool_started"
     TOOL_ENDED = "tool_ended"
     RETRIED = "retried"

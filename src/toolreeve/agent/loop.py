@@ -36,6 +36,7 @@ STOPPING = frozenset(
     }
 )
 """Errors that end a run: no other argument would help, and the next attempt would be a way around a boundary."""
+LATER = "Error: the call was not run. In this phase only tools that read may be called."
 CUT = "Error: the call was not run. The reply reached its limit of tokens, so the arguments may be incomplete."
 
 
@@ -48,6 +49,7 @@ class Stop(StrEnum):
     LOOP = "repeated_calls"
     MODEL = "model_error"
     OUTPUT = "invalid_output"
+    CHECKS = "failed_checks"
     CANCELLED = "cancelled"
 
 
@@ -95,6 +97,10 @@ class Outcome:
         }
 
 
+def _everything(_: ToolSpec) -> bool:
+    return True
+
+
 class _Stopped(Exception):
     def __init__(self, stop: Stop, why: str) -> None:
         super().__init__(why)
@@ -130,11 +136,14 @@ class AgentLoop:
         self._max_tokens = max_tokens
         self._stopping = stopping
         self._keep = keep
+        self._offered: Callable[[ToolSpec], bool] = _everything
         self._repeats: Counter[tuple[str, str]] = Counter()
         self.outcome = Outcome(stop=Stop.COMPLETED)
 
-    async def run(self, conversation: Conversation) -> Outcome:
-        """Until the model answers without a call, or something ends the run. Continues where it was called before."""
+    async def run(self, conversation: Conversation, offered: Callable[[ToolSpec], bool] = _everything) -> Outcome:
+        """Until the model answers without a call, or something ends the run. Continues where it was called before.
+        Only tools that are `offered` are shown and run."""
+        self._offered = offered
         outcome = self.outcome
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -204,7 +213,7 @@ class AgentLoop:
             model=self._model,
             system=self._system,
             messages=tuple(conversation.messages),
-            tools=self._tools.specs(),
+            tools=self._specs(),
             temperature=self._temperature,
             max_tokens=self._max_tokens,
         )
@@ -218,6 +227,10 @@ class AgentLoop:
             return await self._provider.complete(request, self._emit_text)
 
         return await with_retries(attempt, self._draw)
+
+    def _specs(self) -> Sequence[ToolSpec]:
+        specs = self._tools.specs()
+        return specs if self._offered is _everything else [spec for spec in specs if self._offered(spec)]
 
     def _emit_text(self, text: str) -> None:
         self._emit(AgentEvent(EventKind.TEXT, {"text": text}))
@@ -241,19 +254,33 @@ class AgentLoop:
 
     async def _act(self, reply: ModelReply, conversation: Conversation) -> None:
         """Run the calls of a turn side by side. Every call is answered, or the provider refuses the next turn."""
-        calls = reply.message.calls
-        complete = calls[:-1] if reply.cut else calls
+        obstacles = self._obstacles(reply)
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._call(call)) for call in complete]
-        results = [task.result() for task in running]
-        answers = [self._answer(*pair) for pair in zip(complete, results, strict=True)]
-        answers += [ToolAnswer(id=c.id, name=c.name, text=CUT, is_error=True) for c in calls[len(complete) :]]
+            running = {
+                call.id: group.create_task(self._call(call)) for call in reply.message.calls if call.id not in obstacles
+            }
+        results = [task.result() for task in running.values()]
+        answers = [
+            self._answer(call, running[call.id].result())
+            if call.id in running
+            else ToolAnswer(id=call.id, name=call.name, text=obstacles[call.id], is_error=True)
+            for call in reply.message.calls
+        ]
         conversation.add(ToolMessage(answers=tuple(answers)))
         for result in results:
             if result.error is not None and result.error.code in self._stopping:
                 raise _Stopped(Stop.FATAL, f"{result.meta.tool}: {result.error.message} [{result.error.code}]")
         if self._repeats and max(self._repeats.values()) >= REPEATS_ENDED:
             raise _Stopped(Stop.LOOP, f"the same call returned the same result {REPEATS_ENDED} times")
+
+    def _obstacles(self, reply: ModelReply) -> dict[str, str]:
+        """Why a call of the turn is not run, by its id."""
+        calls = reply.message.calls
+        obstacles = {call.id: CUT for call in calls[-1:]} if reply.cut else {}
+        if self._offered is not _everything:
+            offered = {spec.name for spec in self._specs()}
+            obstacles |= {call.id: LATER for call in calls if call.name not in offered}
+        return obstacles
 
     async def _call(self, call: ParsedCall) -> ToolResult:
         self._emit(AgentEvent(EventKind.TOOL_STARTED, {"id": call.id, "tool": call.name, "args": call.args}))

@@ -67,7 +67,7 @@ class AgentRun:
         try:
             if self.transcript is not None:
                 await self.transcript.begin()
-            found = await self._answer(loop, outputs)
+            found = await self.work(loop, outputs)
         except asyncio.CancelledError:
             loop.outcome.stop = Stop.CANCELLED
             raise
@@ -100,7 +100,7 @@ class AgentRun:
             keep=None if self.transcript is None else self.transcript.keep,
         )
 
-    async def _answer(self, loop: AgentLoop, outputs: OutputReader) -> dict[str, Any]:
+    async def work(self, loop: AgentLoop, outputs: OutputReader) -> dict[str, Any]:
         """An answer that does not fit the signature goes back to the model, at most twice."""
         for repair in range(MAX_REPAIRS + 1):
             outcome = await loop.run(self.conversation)

@@ -7,7 +7,7 @@ class Review(Signature):
     verdict: Literal["accept", "reject"] = OutputField(description="The decision")
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_type_hints
 
 from toolreeve.core.errors import ToolreeveError
@@ -22,15 +22,21 @@ class SignatureField:
     description: str = ""
     default: Any = _MISSING
     is_output: bool = False
+    untrusted: bool = False
 
     @property
     def is_required(self) -> bool:
         return self.default is _MISSING
 
 
-def InputField(*, description: str = "", desc: str = "", default: Any = _MISSING, required: bool = True) -> Any:
-    """A value that the caller passes to `run`. `desc` is another name for `description`."""
-    return _field(description or desc, default, required=required, is_output=False)
+def InputField(
+    *, description: str = "", desc: str = "", default: Any = _MISSING, required: bool = True, untrusted: bool = False
+) -> Any:
+    """A value that the caller passes to `run`. `desc` is another name for `description`. Inputs are the user's own
+    words and vouch for what the agent does with them, unless they are `untrusted`: a mail to answer, a page to
+    summarise."""
+    field = _field(description or desc, default, required=required, is_output=False)
+    return replace(field, untrusted=untrusted)
 
 
 def OutputField(*, description: str = "", desc: str = "", default: Any = _MISSING, required: bool = True) -> Any:
@@ -64,13 +70,7 @@ class Signature:
 
 
 def _named(name: str, field: SignatureField, hints: dict[str, Any]) -> SignatureField:
-    return SignatureField(
-        name=name,
-        type=hints.get(name, str),
-        description=field.description,
-        default=field.default,
-        is_output=field.is_output,
-    )
+    return replace(field, name=name, type=hints.get(name, str))
 
 
 class Ask(Signature):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from toolreeve.agent.tool_search import SEARCH, new_search_tool
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import ToolSpec
@@ -10,27 +11,29 @@ from toolreeve.runtime.toolreeve import Toolreeve
 
 MOST_SHOWN = 64
 """Beyond this many, the others are found by search: a model chooses badly among hundreds, and each costs context."""
+MOST_FOUND = 64
 
 
 class ReeveTools:
     def __init__(self, reeve: Toolreeve, session: str) -> None:
         self._reeve = reeve
         self._session = session
-        self._found: list[str] = []
+        self._found: dict[str, None] = {}
 
     def specs(self) -> Sequence[ToolSpec]:
-        """At most `MOST_SHOWN`, and those that the model has called."""
-        shown = [bound.spec for bound in self._reeve.tools.list()]
-        if len(shown) <= MOST_SHOWN:
-            return shown
-        first = shown[:MOST_SHOWN]
-        return [*first, *(spec for spec in shown[MOST_SHOWN:] if spec.name in self._found)]
+        """At most `MOST_SHOWN`, builtin ones first, and those that the model has called or found."""
+        registry = self._reeve.tools
+        specs = [bound.spec for bound in registry.list()]
+        if len(specs) <= MOST_SHOWN:
+            return specs
+        if SEARCH not in registry:
+            specs.append(registry.register(new_search_tool(registry)).spec)
+        specs.sort(key=lambda spec: (spec.name != SEARCH, spec.server is not None))
+        return [*specs[:MOST_SHOWN], *(spec for spec in specs[MOST_SHOWN:] if spec.name in self._found)]
 
     async def run(self, call: ParsedCall) -> ToolResult:
         """A tool that is registered but was not shown runs as well, and is shown from then on."""
-        if call.name in self._reeve.tools and call.name not in self._found:
-            self._found.append(call.name)
-        return await self._reeve.run(
+        result = await self._reeve.run(
             ToolCall(
                 tool=call.name,
                 args=call.args,
@@ -39,6 +42,19 @@ class ReeveTools:
                 origin="agent",
             )
         )
+        if call.name in self._reeve.tools:
+            self._show(call.name)
+        if call.name == SEARCH:
+            self._show(*result.data.get("tools", ()))
+        return result
+
+    def _show(self, *names: str) -> None:
+        """The latest `MOST_FOUND` stay."""
+        for name in names:
+            self._found.pop(name, None)
+            self._found[name] = None
+        for name in list(self._found)[:-MOST_FOUND]:
+            del self._found[name]
 
     async def spend(self, dollars: float) -> bool:
         return await self._reeve.spend(dollars)

@@ -5,8 +5,9 @@ The answer goes to stdout, what happens meanwhile to stderr. Approvals are asked
 
 import asyncio
 import dataclasses
-import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,7 +15,8 @@ import click
 from toolreeve.cli.audit import short_ids
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import count, note, print_json, print_table, print_text
-from toolreeve.cli.record import format_time, open_journal, user_name
+from toolreeve.cli.record import format_time, open_journal
+from toolreeve.config.os_user import os_user_name
 from toolreeve.core import json
 from toolreeve.core.errors import ExitStatus, ToolreeveError
 from toolreeve.core.visible import one_line, visible
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from toolreeve.agent.config import BaseAgentConfig
     from toolreeve.agent.conversation import Conversation
     from toolreeve.agent.events import AgentEvent
+    from toolreeve.agent.messages import Message
+    from toolreeve.agent.recorded_run import StoredRun
     from toolreeve.agent.runs import AgentResult
     from toolreeve.record.agent_runs import AgentRunRow, AgentRunTable
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -30,7 +34,11 @@ if TYPE_CHECKING:
 SHOWN_ARGUMENTS = 100
 SHOWN_ANSWER = 200
 T = TypeVar("T")
-HELP = "/help  this list\n/cost  tokens and dollars so far\n/new   start a new conversation\n/quit  leave (also ^D)"
+HELP = """\\      at the end of a line: go on in the next
+/help  this list
+/cost  tokens and dollars so far
+/new   start a new conversation
+/quit  leave (also ^D)"""
 
 
 @click.group(cls=CliGroup)
@@ -44,6 +52,7 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--base-url", metavar="URL", help="The address of the provider's API."),
         click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of turns of the model."),
         click.option("--budget", type=click.FloatRange(min=0), metavar="DOLLARS", help="What one run may cost."),
+        click.option("--phases", is_flag=True, help="Specify and plan first; run the project's checks afterwards."),
     ):
         command = option(command)
     return command
@@ -51,25 +60,32 @@ def _model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @agent.command()
 @click.argument("task")
+@click.option("--resume", metavar="RUN", help="Continue RUN with TASK, as `agent resume` does.")
 @_model_options
-def run(task: str, model: str | None, base_url: str | None, max_steps: int | None, budget: float | None) -> int:
+def run(task: str, resume: str | None, **chosen: Any) -> int:
     """Do TASK, and print the answer. With --json, print every event as a line."""
     options = current()
-    config = _config(options, model, base_url, max_steps, budget)
-    return asyncio.run(_run(options, config, task))
+    if resume is not None:
+        return asyncio.run(_resume(options, resume, task, chosen))
+    return asyncio.run(_run(options, _config(options, **chosen), task))
 
 
 @agent.command()
 @_model_options
-def chat(model: str | None, base_url: str | None, max_steps: int | None, budget: float | None) -> int:
+def chat(**chosen: Any) -> int:
     """Talk with the agent. /help lists the commands; ^C interrupts a run and keeps the conversation."""
     options = current()
-    config = _config(options, model, base_url, max_steps, budget)
-    return asyncio.run(_chat(options, config))
+    return asyncio.run(_chat(options, _config(options, **chosen)))
 
 
 def _config(
-    options: Options, model: str | None, base_url: str | None, max_steps: int | None, budget: float | None
+    options: Options,
+    *,
+    model: str | None,
+    base_url: str | None,
+    max_steps: int | None,
+    budget: float | None,
+    phases: bool,
 ) -> "BaseAgentConfig":
     from toolreeve.agent.config import BaseAgentConfig
 
@@ -84,6 +100,7 @@ def _config(
         max_seconds=settings.max_seconds,
         context_tokens=settings.context_tokens,
         budget_limit=budget,
+        phases=phases,
     )
 
 
@@ -108,7 +125,7 @@ def _finish(options: Options, result: "AgentResult") -> int:
 def list_runs(last: int) -> int:
     """List recent runs, newest first."""
     options = current()
-    rows = asyncio.run(_with_runs(options, lambda runs: runs.recent(user_name(), last)))
+    rows = asyncio.run(_with_runs(options, lambda runs: runs.recent(os_user_name(), last)))
     if options.json:
         print_json([dataclasses.asdict(row) for row in rows])
     elif rows:
@@ -128,18 +145,42 @@ def _cells(row: "AgentRunRow", short_id: str) -> tuple[str, ...]:
 
 @agent.command()
 @click.argument("run_id", metavar="RUN")
+def show(run_id: str) -> int:
+    """Show how RUN ended, what it cost, and the tools it called."""
+    from toolreeve.agent.messages import AssistantMessage
+
+    options = current()
+    row, messages = asyncio.run(_with_runs(options, partial(_read_run, run_id)))
+    calls = Counter(call.name for each in messages if isinstance(each, AssistantMessage) for call in each.calls)
+    fields = {**dataclasses.asdict(row), "stop": row.stop or "unfinished", "messages": len(messages), "tools": calls}
+    if options.json:
+        print_json(fields)
+    else:
+        tools = ", ".join(f"{name} {times}" for name, times in calls.most_common())
+        shown = fields | {
+            "began": format_time(row.began),
+            "ended": row.ended and format_time(row.ended),
+            "tools": tools,
+        }
+        print_table(options, ("", ""), [(name, one_line(str(value or "-"))) for name, value in shown.items()])
+    return ExitStatus.OK
+
+
+async def _read_run(run_id: str, runs: "AgentRunTable") -> "tuple[AgentRunRow, list[Message]]":
+    from toolreeve.agent.transcript import find_run, load_messages
+
+    row = await find_run(runs, os_user_name(), run_id)
+    return row, await load_messages(runs, row.id)
+
+
+@agent.command()
+@click.argument("run_id", metavar="RUN")
 def replay(run_id: str) -> int:
     """Show what was said and done in RUN, from the record. No model is asked and no tool runs."""
     from toolreeve.agent.messages import to_dict
-    from toolreeve.agent.transcript import find_run, load_messages
 
     options = current()
-
-    async def read(runs: "AgentRunTable") -> Any:
-        row = await find_run(runs, user_name(), run_id)
-        return row, await load_messages(runs, row.id)
-
-    row, messages = asyncio.run(_with_runs(options, read))
+    row, messages = asyncio.run(_with_runs(options, partial(_read_run, run_id)))
     if options.json:
         print_json({**dataclasses.asdict(row), "messages": [to_dict(message) for message in messages]})
     else:
@@ -163,27 +204,20 @@ def _lines(message: dict[str, Any]) -> list[str]:
 @click.argument("run_id", metavar="RUN")
 @click.argument("task", default="Continue.")
 @_model_options
-def resume(
-    run_id: str, task: str, model: str | None, base_url: str | None, max_steps: int | None, budget: float | None
-) -> int:
+def resume(run_id: str, task: str, **chosen: Any) -> int:
     """Continue RUN where it ended. A call that was interrupted is not repeated: the model is told so."""
-    options = current()
-    return asyncio.run(_resume(options, run_id, task, (model, base_url, max_steps, budget)))
+    return asyncio.run(_resume(current(), run_id, task, chosen))
 
 
-async def _resume(options: Options, run_id: str, task: str, chosen: tuple[Any, ...]) -> int:
-    from toolreeve.agent.conversation import Conversation
-    from toolreeve.agent.transcript import find_run, load_messages
+async def _resume(options: Options, run_id: str, task: str, chosen: dict[str, Any]) -> int:
+    from toolreeve.agent.recorded_run import load_run
     from toolreeve.cli.runtime import new_runtime
 
     async with new_runtime(options) as reeve:
-        row = await find_run(reeve.agent_runs, user_name(), run_id)
-        stored = await reeve.agent_runs.messages(row.id)
-        conversation = Conversation(await load_messages(reeve.agent_runs, row.id))
-        model, *rest = chosen
-        config = _config(options, model or row.model, *rest)
+        earlier = await load_run(reeve, run_id)
+        config = _config(options, **chosen | {"model": chosen["model"] or earlier.row.model})
         view = _JsonView() if options.json else _TextView()
-        result = await _once(reeve, config, task, view.show, conversation, earlier=(row, len(stored)))
+        result = await _once(reeve, config, task, view.show, earlier=earlier)
     return _finish(options, result)
 
 
@@ -197,17 +231,12 @@ async def _once(
     config: "BaseAgentConfig",
     task: str,
     emit: "Callable[[AgentEvent], None]",
-    conversation: "Conversation | None" = None,
     *,
-    earlier: "tuple[AgentRunRow, int] | None" = None,
+    conversation: "Conversation | None" = None,
+    earlier: "StoredRun | None" = None,
 ) -> "AgentResult":
-    """`earlier` is a run to continue, and how many of its messages are in the record."""
-    from toolreeve.agent.conversation import Conversation
     from toolreeve.agent.providers import connect
-    from toolreeve.agent.runs import AgentRun
-    from toolreeve.agent.signature import Ask
-    from toolreeve.agent.tool_host import ReeveTools
-    from toolreeve.agent.transcript import Transcript
+    from toolreeve.agent.recorded_run import run_recorded
 
     provider = connect(
         config.llm_provider,
@@ -215,37 +244,13 @@ async def _once(
         timeout=config.request_timeout,
         environ=reeve.configuration.known.environ,
     )
+    inputs = {"task": task}
     try:
-        await reeve.fleet.settled()
-        row, stored = earlier or (_new_row(reeve, config, task), 0)
-        work = AgentRun(
-            id=row.id,
-            config=config,
-            signature=Ask,
-            provider=provider,
-            tools=ReeveTools(reeve, reeve.session),
-            emit=emit,
-            conversation=conversation if conversation is not None else Conversation(),
-            transcript=Transcript(reeve.agent_runs, row, redact=reeve.redact, now=time.time, stored=stored),
+        return await run_recorded(
+            reeve, config, inputs, provider=provider, emit=emit, conversation=conversation, earlier=earlier
         )
-        return await work.run(task)
     finally:
         await provider.close()
-
-
-def _new_row(reeve: "Toolreeve", config: "BaseAgentConfig", task: str) -> "AgentRunRow":
-    from toolreeve.core.call import new_id
-    from toolreeve.record.agent_runs import AgentRunRow
-
-    return AgentRunRow(
-        id=new_id(),
-        user=user_name(),
-        workspace=reeve.configuration.settings.workspace.dir,
-        session=reeve.session,
-        model=f"{config.llm_provider}:{config.model}",
-        question=reeve.redact(task),
-        began=time.time(),
-    )
 
 
 async def _chat(options: Options, config: "BaseAgentConfig") -> int:
@@ -271,7 +276,7 @@ async def _chat(options: Options, config: "BaseAgentConfig") -> int:
                 case text if text.startswith("/"):
                     note(f"unknown command {one_line(text)}; /help lists them")
                 case text:
-                    result = await _interruptible(_once(reeve, config, text, view.show, conversation))
+                    result = await _interruptible(_once(reeve, config, text, view.show, conversation=conversation))
                     if result is not None:
                         spent += result.outcome.cost
                         _summarize(result)
@@ -295,10 +300,17 @@ async def _interruptible(work: "Coroutine[Any, Any, AgentResult]") -> "AgentResu
 
 
 def _read_line() -> str | None:
+    """What the user typed; a line that ends with a backslash goes on in the next. None at the end of the input."""
+    import readline  # noqa: F401 - gives `input` its history and its editing
+
     try:
-        return input("> ")
+        lines = [input("> ")]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(input(". "))
     except EOFError:
         return None
+    return "\n".join(lines)
 
 
 def _summarize(result: "AgentResult") -> None:
@@ -314,6 +326,11 @@ def _call_line(tool: str, args: Any) -> str:
     arguments = one_line(json.dumps(args).decode())
     shown = arguments if len(arguments) <= SHOWN_ARGUMENTS else f"{arguments[:SHOWN_ARGUMENTS]}…"
     return f"  {one_line(tool)} {shown}"
+
+
+def _checks(checks: dict[str, bool | None]) -> str:
+    words = {True: "passed", False: "failed", None: "not run"}
+    return "".join(f"; {tool} {words[passed]}" for tool, passed in checks.items())
 
 
 class _JsonView:
@@ -343,5 +360,7 @@ class _TextView:
                 click.echo(_call_line(data["tool"], data["args"]), err=True)
             case EventKind.TOOL_ENDED if not data["success"]:
                 click.echo(f"  {data['tool']} failed: {data.get('error', '')}", err=True)
+            case EventKind.PHASE:
+                click.echo(f"{data['phase']}{_checks(data.get('checks', {}))}", err=True)
             case EventKind.COMPACTED:
                 click.echo(f"  {data['results']} old results were shortened to save context", err=True)

@@ -19,7 +19,8 @@ import click
 from toolreeve.cli.grants import grants, revoke
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import note, print_json, print_table, print_text
-from toolreeve.cli.record import format_time, open_journal, user_name
+from toolreeve.cli.record import format_time, open_journal
+from toolreeve.config.os_user import os_user_name
 from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ async def _confirm(request: "Request", answer: "Answer") -> bool:
 def _new_answer(request: "Request", terms: "_Terms | None", comment: str) -> "Answer":
     from toolreeve.approval.always_rule import rule_text, until
 
-    by = f"{user_name()} via command line"
+    by = f"{os_user_name()} via command line"
     if terms is None:
         return request.deny(by=by, note=comment)
     choice = terms.choice
@@ -304,7 +305,7 @@ async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalCh
     try:
         await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
-            answer = replace(asking.result(), by=f"{user_name()} via terminal")
+            answer = replace(asking.result(), by=f"{os_user_name()} via terminal")
             if not await pending.decide(row.id, write_answer(answer, request)):
                 note(f"{row.id} was answered elsewhere or has expired: nothing was changed")
     finally:

@@ -21,6 +21,7 @@ from toolreeve.cli.options import CliGroup, Options, current, on_terminal
 from toolreeve.cli.output import binary_stdout, count, note, print_json, print_table, print_text
 from toolreeve.cli.record import format_time
 from toolreeve.cli.suggestions import complete_calls
+from toolreeve.config.os_user import os_user_name
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 
@@ -300,14 +301,14 @@ def accept(record: int | None, reason: str) -> int:
 
 
 async def _accept(options: Options, record: int | None, reason: str) -> int:
-    from toolreeve.cli.record import open_journal, user_name
+    from toolreeve.cli.record import open_journal
     from toolreeve.record.audit import Audit
 
     async with open_journal(options) as (store, journal):
         verified = await Audit(store).verify()
         open_gaps = {problem.gap: problem for problem in verified.problems if problem.gap is not None}
         if record in open_gaps:
-            await journal.accept(record, user=user_name(), reason=reason)
+            await journal.accept(record, user=os_user_name(), reason=reason)
             print_text(f"accepted: {open_gaps[record].text}")
             return ExitStatus.OK
     for problem in open_gaps.values():
@@ -329,7 +330,7 @@ def archive(output: Path, before: str) -> int:
 
 
 async def _archive(options: Options, output: Path, before: str) -> int:
-    from toolreeve.cli.record import open_journal, user_name
+    from toolreeve.cli.record import open_journal
     from toolreeve.record.archive import ARCHIVED, write_archive
     from toolreeve.record.audit import Audit
 
@@ -348,7 +349,7 @@ async def _archive(options: Options, output: Path, before: str) -> int:
             except BaseException:
                 output.unlink()
                 raise
-        body = {"file": str(output.absolute()), "last": head.seq, "head": head.hash.hex(), "user": user_name()}
+        body = {"file": str(output.absolute()), "last": head.seq, "head": head.hash.hex(), "user": os_user_name()}
         await journal.note(ARCHIVED, body)
     if options.json:
         print_json(body)

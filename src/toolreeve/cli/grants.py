@@ -8,7 +8,8 @@ import click
 
 from toolreeve.cli.options import CliCommand, Options, current
 from toolreeve.cli.output import note, print_json, print_table, print_text
-from toolreeve.cli.record import format_time, open_journal, user_name
+from toolreeve.cli.record import format_time, open_journal
+from toolreeve.config.os_user import os_user_name
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
@@ -59,7 +60,7 @@ async def _list_grants(options: Options) -> "Sequence[Grant]":
 
 
 async def _revoke(options: Options, number: str | None, session: str | None) -> int:
-    by = f"{user_name()} via command line"
+    by = f"{os_user_name()} via command line"
     async with open_journal(options) as (store, _):
         table = store.grants(time.time)
         if number is not None:

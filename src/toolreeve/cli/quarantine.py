@@ -14,6 +14,7 @@ import click
 
 from toolreeve.cli.options import CliGroup, current, on_terminal
 from toolreeve.cli.output import note, print_json, print_table, print_text
+from toolreeve.config.os_user import os_user_name
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line
 
@@ -134,7 +135,7 @@ def _finish(held: "QuarantinedPath", outcome: str) -> int:
 
 
 async def _record(held: "QuarantinedPath", outcome: str) -> None:
-    from toolreeve.cli.record import open_journal, user_name
+    from toolreeve.cli.record import open_journal
 
     async with open_journal(current()) as (_, journal):
         body = {
@@ -142,7 +143,7 @@ async def _record(held: "QuarantinedPath", outcome: str) -> None:
             "outcome": outcome,
             "path": held.path,
             "sha256": dict(held.sha256),
-            "by": f"{user_name()} via command line",
+            "by": f"{os_user_name()} via command line",
         }
         await journal.note("quarantine", body, call_id=held.call)
 

@@ -1,7 +1,5 @@
 """Access of commands to the record: the journal, the user's name, times."""
 
-import getpass
-import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,13 +33,6 @@ async def open_journal(options: Options) -> "AsyncIterator[tuple[Store, Journal]
             await journal.stop()
     finally:
         await store.close()
-
-
-def user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in containers
-        return f"user {os.getuid()}"
 
 
 def format_time(at: float) -> str:

@@ -6,6 +6,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from toolreeve.formats.summary import summary_line
 from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.tool_view import ToolView
@@ -13,7 +14,6 @@ from toolreeve.serve.mcp.tool_view import ToolView
 SEARCH = "search_tools"
 CALL = "call_tool"
 MAX_FOUND = 50
-LONGEST_SUMMARY = 160
 _QUIET = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 TOOLS: Sequence[Mapping[str, Any]] = (
     {
@@ -76,32 +76,16 @@ def inner_call(args: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     return name, inner
 
 
-def _line(tool: Mapping[str, Any]) -> str:
-    """A tool in a line: its name, its parameters, and the first sentence of its description."""
-    schema = tool.get("inputSchema", {})
-    required = schema.get("required", ())
-    parameters = [
-        f"{name}{'' if name in required else '?'}: {_kind(each)}" for name, each in schema.get("properties", {}).items()
-    ]
-    summary = " ".join(str(tool.get("description", "")).split()).partition(". ")[0]
-    return f"{tool['name']}({', '.join(parameters)}): {summary[:LONGEST_SUMMARY]}"
-
-
-def _kind(schema: Any) -> str:
-    if not isinstance(schema, Mapping):
-        return "any"
-    if isinstance(schema.get("enum"), list):
-        return "|".join(map(str, schema["enum"][:8]))
-    kind = schema.get("type", "any")
-    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
-
-
 def unknown(name: str, view: ToolView) -> dict[str, Any]:
     """A tool error for a name that `call_tool` does not know, with those it may have meant."""
     similar = view.similar(name)
     hint = f"did you mean {', '.join(similar)}?" if similar else f"find tools with `{SEARCH}`"
     text = f"Error [E_TOOL_NOT_FOUND]: no tool is called {name[:200]!r}; {hint}"
     return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _line(tool: Mapping[str, Any]) -> str:
+    return summary_line(tool["name"], str(tool.get("description", "")), tool.get("inputSchema", {}))
 
 
 def _wrong(message: str) -> dict[str, Any]:
