@@ -9,13 +9,16 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
-.PHONY: help setup serve test quick mutants conformance check format docs bench attack clean
+.PHONY: help setup web serve test quick mutants conformance check format docs bench attack clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 setup: ## Create .venv and install into it (the other targets do this automatically)
 	@.ci/setup
+
+web: ## Build the web console from web/
+	@.ci/web
 
 serve: setup ## Serve the tools over MCP at http://127.0.0.1:8733/mcp
 	@$(BIN)/toolreeve serve --mcp
@@ -40,10 +43,12 @@ check: setup ## Check format, lint, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	.ci/web run check
 
 format: setup ## Format the code
 	@$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	.ci/web run format
 
 docs: setup ## Generate docs/reference from the code
 	@$(BIN)/python docs/generate.py
@@ -55,5 +60,5 @@ attack: setup ## Run the attacks on the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")
 
 clean: ## Remove everything that was generated
-	@rm -rf .venv .peers .node .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	@rm -rf .venv .peers .node .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build web/node_modules src/toolreeve/console
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

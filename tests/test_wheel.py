@@ -31,7 +31,8 @@ def test_the_wheel_holds_the_whole_package_and_its_command_runs(tmp_path: Path) 
 
     assert {f"toolreeve/{path.relative_to(SOURCE).as_posix()}" for path in SOURCE.rglob("*.py")} <= held
     assert {"toolreeve/py.typed", "toolreeve/policy/shell/programs/compiled.json"} <= held
-    assert not [name for name in held if name.startswith(("tests/", "bench/"))]
+    assert {"toolreeve/console/index.html", "toolreeve/console/theme.js"} <= held
+    assert not [name for name in held if name.startswith(("tests/", "bench/", "web/"))]
 
     fresh = tmp_path / "fresh"
     venv.create(fresh, with_pip=False)

@@ -1,0 +1,170 @@
+/** What the endpoints answer, in the words of the runtime. */
+
+export type DangerLevel = "safe" | "low" | "medium" | "high" | "critical";
+export type Effect = "allow" | "ask" | "deny";
+export type Scope = "once" | "session" | "always";
+export type Outcome = "running" | "done" | "failed" | "refused" | "lost";
+
+export interface Page<T> {
+  items: T[];
+  next: string | null;
+  total?: number;
+}
+
+export interface Target {
+  kind: string;
+  target: string;
+  reach: "exact" | "below" | string;
+}
+
+export interface Part {
+  argv: string[];
+  known: boolean;
+  why?: string | null;
+  joined?: string | null;
+  effects: Target[];
+}
+
+export interface FileChange {
+  path: string;
+  kind: string;
+  add: number;
+  del: number;
+  old?: string | null;
+  new?: string | null;
+  diff?: string | null;
+}
+
+export interface Provenance {
+  param: string;
+  value: string;
+  source: string;
+  label: string;
+  call_id?: string | null;
+  tool?: string | null;
+  at?: number | string | null;
+  lookalike?: string | null;
+}
+
+export interface Grant {
+  scope: Scope;
+  rule?: string;
+  text?: string;
+  choice?: number;
+  withheld?: string;
+}
+
+export interface Trial {
+  exit: number;
+  ms: number;
+  output: string;
+  dropped?: string[] | string;
+  network?: boolean;
+}
+
+export interface Approval {
+  id: string;
+  call_id: string;
+  kind: "write" | "command" | "trial" | "send" | "batch" | "plain";
+  sentence: string;
+  short: string;
+  tool: string;
+  danger: DangerLevel;
+  client: string;
+  workspace: string;
+  session: string;
+  user: string;
+  asked: number;
+  expires: number;
+  why: string;
+  layer: string;
+  rule: string | null;
+  args: Record<string, unknown> | null;
+  effects: Target[];
+  parts: Part[];
+  files: FileChange[];
+  trial: Trial | null;
+  provenance: Provenance[];
+  batch: { id: string; label: string; file?: FileChange }[];
+  grants: Grant[];
+  digest: string;
+  channels: string[];
+  sandbox: string;
+  state: "pending" | "allowed" | "denied" | "timeout" | "withdrawn";
+  answered_by?: string | null;
+  answer?: string | null;
+}
+
+export interface Stage {
+  name: string;
+  state: "done" | "failed" | "skipped";
+  ms: number | null;
+  note: string;
+}
+
+export interface Decision {
+  effect: Effect;
+  layer: string;
+  rule: string | null;
+  reason: string;
+}
+
+export interface CallRow {
+  id: string;
+  seq: number;
+  at: string | null;
+  tool: string;
+  server: string | null;
+  client: string;
+  workspace: string;
+  session: string;
+  user: string;
+  origin: string;
+  danger: DangerLevel | null;
+  main: string;
+  hidden: boolean;
+  outcome: Outcome;
+  code: string;
+  message: string;
+  decision: Decision | null;
+  approved_by: string | null;
+  labels: string[];
+  duration_ms: number;
+  wait_ms: number;
+  attempts: number;
+  cached: boolean;
+  slot: string | null;
+  undoable: boolean;
+  undone: boolean;
+}
+
+export interface CallPage {
+  calls: CallRow[];
+  cursor: string | null;
+  total: number | null;
+}
+
+export interface CallDetail extends CallRow {
+  args: Record<string, unknown> | null;
+  stages: Stage[];
+  result: Record<string, unknown> | null;
+  records: Record<string, unknown>[];
+  trial: Record<string, unknown> | null;
+  files?: FileChange[];
+  copy: { cli: string; curl: string; python: string } | null;
+}
+
+export interface Status {
+  version: string;
+  mode: string;
+  workspace: string;
+  sandbox: string;
+  head: number;
+  /** The state of the last verification, if there was one. */
+  chain: string | null;
+  pending: number;
+  tools: number;
+  servers: number;
+  running: number;
+  problems: string[];
+}

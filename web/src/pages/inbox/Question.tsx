@@ -1,0 +1,230 @@
+/** One question: the sentence first, the evidence second, the answer last. */
+import { useEffect, useMemo, useState } from "react";
+import { Link } from "wouter";
+import { IconArrowLeft, IconMailForward } from "@tabler/icons-react";
+import type { Approval, Provenance } from "../../api/types";
+import { useNow } from "../../state/clock";
+import { Danger, Time } from "../../ui/signs";
+import { Arguments, Command, Effects } from "../../ui/Evidence";
+import { count, millis, ms } from "../../ui/format";
+import { typing } from "../../ui/keys";
+import { countHidden, Prose, Visible } from "../../ui/Visible";
+import { AnswerBar } from "./AnswerBar";
+import { Files } from "./Files";
+import s from "./Inbox.module.css";
+
+export function Question({ card, next }: { card: Approval; next: () => void }) {
+  const files = useMemo(() => filesOf(card), [card]);
+  const [keep, setKeep] = useState(() => new Set(files.map((each) => each.path)));
+  const [twoColumns, setTwoColumns] = useState(false);
+  const partial = card.kind === "trial" || card.kind === "batch";
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (!typing(event) && event.key === "v") setTwoColumns((before) => !before);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  return (
+    <article className={s.q} aria-labelledby="sentence">
+      <div className={s.scroll}>
+        <div className={s.inner}>
+          <Head card={card} />
+          <Sources provenance={card.provenance} />
+          {card.trial && <TrialLine card={card} />}
+          {files.length > 0 && (
+            <Files
+              files={files}
+              keep={partial ? keep : undefined}
+              setKeep={setKeep}
+              twoColumns={twoColumns}
+              setTwoColumns={setTwoColumns}
+              title={card.kind === "batch" ? `${count(files.length, "equal question")}, answered together` : undefined}
+            />
+          )}
+          <Evidence card={card} shownAsDiff={files.length > 0} />
+        </div>
+      </div>
+      <AnswerBar card={card} keep={partial ? keep : undefined} total={files.length} next={next} />
+    </article>
+  );
+}
+
+function filesOf(card: Approval) {
+  if (card.files?.length) return card.files;
+  return (card.batch ?? []).flatMap((each) => (each.file ? [each.file] : []));
+}
+
+function Head({ card }: { card: Approval }) {
+  return (
+    <>
+      <div className="only-phone backrow">
+        <Link href="/inbox" className="row mid">
+          <IconArrowLeft size={18} aria-hidden />
+          All questions
+        </Link>
+        <TimeLeft card={card} />
+      </div>
+      <div className="row wrap gap12">
+        <Danger level={card.danger} chip />
+        <span className="mid sm">{card.client}</span>
+        {card.workspace && <span className="mid sm mono">{card.workspace}</span>}
+        <span className="dim sm no-phone">
+          session{" "}
+          <Link className="link mono" href={`/calls?session=${encodeURIComponent(card.session)}`}>
+            {card.session.slice(0, 12)}
+          </Link>
+        </span>
+        <span className="dim sm">
+          asked <Time at={millis(card.asked)} />
+        </span>
+        <span className="right no-phone">
+          <TimeLeft card={card} />
+        </span>
+      </div>
+      <h2 className={s.s} id="sentence">
+        <Prose text={card.sentence} />
+      </h2>
+      <p className={s.why}>
+        <span className="dim">Asked because:</span> <Visible text={card.why} />{" "}
+        <Link className="link" href={`/policy/explain?approval=${encodeURIComponent(card.id)}`}>
+          explain
+        </Link>
+      </p>
+    </>
+  );
+}
+
+const SOON_MS = 60_000;
+
+function TimeLeft({ card }: { card: Approval }) {
+  const now = useNow();
+  if (!card.expires) return null;
+  const left = Math.max(0, millis(card.expires) - now);
+  const seconds = Math.floor(left / 1000);
+  const text =
+    left < SOON_MS ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+  return (
+    <span
+      className={`${s.left} ${left < SOON_MS ? s.soon : ""}`}
+      title="After this the agent is told “timeout”, never “no”"
+    >
+      times out in {text}
+    </span>
+  );
+}
+
+function Sources({ provenance }: { provenance: Provenance[] | undefined }) {
+  if (!provenance?.length) return null;
+  return (
+    <section className={s.prov} aria-label="Where these values came from">
+      <div className="row b orange">
+        <IconMailForward size={16} aria-hidden />
+        Where these values came from
+      </div>
+      <ul className="mt8">
+        {provenance.map((each) => (
+          <li key={`${each.param} ${each.value}`}>
+            <span className="mono sm mid">{each.param}</span>
+            <span className={s.v}>
+              <code>
+                <Visible text={each.value} />
+              </code>{" "}
+              <Prose text={each.source} />
+              <span className={`tag ml ${each.label === "untrusted" ? "hi" : ""}`}>{each.label}</span>{" "}
+              {each.call_id && (
+                <span className="mid sm nowrap">
+                  read by{" "}
+                  <Link className="link" href={`/calls/${each.call_id}`}>
+                    {each.tool ?? "a call"}
+                  </Link>{" "}
+                  {each.at && <Time at={millis(each.at)} />}
+                </span>
+              )}
+              {each.lookalike && (
+                <div className="red sm b">
+                  <Prose text={each.lookalike} />
+                </div>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function TrialLine({ card }: { card: Approval }) {
+  const trial = card.trial!;
+  const dropped = Array.isArray(trial.dropped) ? trial.dropped.join(", ") : trial.dropped;
+  return (
+    <section className="row wrap gap12 mt16 sm" aria-label="Trial run">
+      <span className={`tag ${trial.exit === 0 ? "ok" : "bad"}`}>exit {trial.exit}</span>
+      {trial.ms > 0 && <span className="mid num">ran {ms(trial.ms)} on a copy-on-write layer</span>}
+      {trial.network === false && <span className="mid">no network</span>}
+      {dropped && <span className="dim">scratch dropped: {dropped}</span>}
+    </section>
+  );
+}
+
+function Evidence({ card, shownAsDiff }: { card: Approval; shownAsDiff: boolean }) {
+  const command = card.args?.command;
+  const apart = card.parts?.length > 0 && card.kind !== "trial" && typeof command === "string";
+  const hidden = Object.values(card.args ?? {}).reduce<number>((sum, value) => sum + countHidden(value), 0);
+  const content = card.args?.content;
+  const elsewhere: Record<string, string> =
+    card.kind === "write" && shownAsDiff && typeof content === "string"
+      ? { content: `shown above as a diff, ${count(content.split("\n").length, "line")}` }
+      : {};
+  return (
+    <>
+      {apart ? (
+        <>
+          <Command text={command} parts={card.parts} />
+          {card.sandbox && (
+            <p className="mid sm mt8">
+              If allowed, it runs in the sandbox ({card.sandbox}): it can write only the places and reach only the hosts
+              that are named above.
+            </p>
+          )}
+        </>
+      ) : (
+        card.effects?.length > 0 &&
+        card.kind !== "trial" && (
+          <section className="sect">
+            <h2>What it would do</h2>
+            <Effects effects={card.effects} />
+          </section>
+        )
+      )}
+      <section className="sect">
+        <div className="row">
+          <h2>
+            All arguments of <code className="i">{card.tool}</code>
+          </h2>
+          {hidden > 0 && <span className="tag bad">{count(hidden, "invisible character")}, shown by name</span>}
+        </div>
+        <Arguments
+          args={card.args}
+          tainted={card.provenance?.filter((each) => each.label === "untrusted").map((each) => each.param)}
+          elsewhere={elsewhere}
+        />
+      </section>
+      {card.trial?.output && (
+        <section className="sect">
+          <h2>Output</h2>
+          <pre className="pre" tabIndex={0}>
+            <Visible text={card.trial.output} />
+          </pre>
+        </section>
+      )}
+      <p className="dim xs mt16">
+        {card.channels?.length > 1 && (
+          <>Also asked in: {card.channels.filter((each) => each !== "console").join(", ")}. </>
+        )}
+        The first answer counts. Bound to <span className="mono">{card.digest.slice(0, 12)}</span> (tool, definition,
+        arguments, person, policy version), used once.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+/** What would be decided about a call, asked as it is typed. */
+import { useEffect, useState } from "react";
+import { post, Problem } from "../../api/client";
+import type { DangerLevel, Effect, Part, Target } from "../../api/types";
+
+export interface Explanation {
+  effect: Effect;
+  danger: DangerLevel;
+  layer: string;
+  layers: string[];
+  rule: string | null;
+  place: string | null;
+  reason: string;
+  change: string | null;
+  parts: Part[];
+  effects: Target[];
+}
+
+const DEBOUNCE_MS = 150;
+
+export function useExplain(
+  tool: string,
+  args: Record<string, unknown>,
+  wanted: boolean,
+  mode?: string,
+): Explanation | Problem | undefined {
+  const [found, setFound] = useState<{ key: string; answer: Explanation | Problem }>();
+  const key = JSON.stringify([tool, args, mode]);
+  useEffect(() => {
+    if (!wanted) return;
+    let stale = false;
+    const keep = (answer: Explanation | Problem) => !stale && setFound({ key, answer });
+    const timer = setTimeout(() => {
+      const body = { tool, args: (JSON.parse(key) as [string, object])[1], ...(mode ? { mode } : {}) };
+      post<Explanation>("/policy/explain", body)
+        .then(keep)
+        .catch((problem: unknown) => problem instanceof Problem && keep(problem));
+    }, DEBOUNCE_MS);
+    return () => {
+      stale = true;
+      clearTimeout(timer);
+    };
+  }, [tool, key, mode, wanted]);
+  return found?.answer;
+}

@@ -1,0 +1,37 @@
+/** Numbers and times as text, always with their unit. */
+
+export function ms(value: number): string {
+  if (value < 0.1) return `${Math.round(value * 1000)} µs`;
+  if (value < 10) return `${value.toFixed(1)} ms`;
+  if (value < 1000) return `${Math.round(value)} ms`;
+  if (value < 60_000) return `${(value / 1000).toFixed(value < 10_000 ? 2 : 1)} s`;
+  return `${Math.floor(value / 60_000)} min ${Math.round((value % 60_000) / 1000)} s`;
+}
+
+export function bytes(value: number): string {
+  if (value < 1024) return `${value} B`;
+  if (value < 1_048_576) return `${(value / 1024).toFixed(1)} KB`;
+  return `${(value / 1_048_576).toFixed(1)} MB`;
+}
+
+export const int = (value: number) => value.toLocaleString("en-GB");
+
+export const count = (value: number, one: string, many = `${one}s`) => `${int(value)} ${value === 1 ? one : many}`;
+
+export function ago(elapsed: number): string {
+  const seconds = Math.max(0, Math.round(elapsed / 1000));
+  if (seconds < 5) return "now";
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86_400)} d ago`;
+}
+
+/** Times of the API are seconds since the epoch, or ISO 8601. */
+export function millis(value: number | string | null | undefined): number {
+  if (value === null || value === undefined) return 0;
+  return typeof value === "number" ? value * 1000 : Date.parse(value);
+}
+
+export const plainJson = (value: unknown) =>
+  typeof value === "string" ? value : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
