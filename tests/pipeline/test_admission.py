@@ -33,9 +33,13 @@ async def test_a_rate_holds_across_a_restart(world: World) -> None:
         """Run rarely."""
 
     async with world.reeve(tools=[rare]) as reeve:
-        assert (await reeve.call("rare")).success
+        before = await reeve.call("rare")
     async with world.reeve(tools=[rare]) as reeve:
-        assert not (await reeve.call("rare")).success
+        after = await reeve.call("rare")
+
+    assert before.success
+    assert after.error is not None
+    assert after.error.code is ErrorCode.RATE_LIMITED
 
 
 async def test_no_more_than_the_allowed_number_run_at_once(world: World) -> None:

@@ -111,7 +111,7 @@ async def test_a_call_waits_for_a_server_to_come_back_no_longer_than_its_own_tim
     assert away.error is not None
     assert away.error.code is ErrorCode.UPSTREAM
     assert "not today" in away.error.message
-    assert back.success
+    assert int(back.output) != pid
 
 
 async def test_a_call_before_its_server_is_connected_waits_for_it(world: World) -> None:
@@ -132,6 +132,8 @@ async def test_a_call_that_waits_for_a_server_can_be_cancelled_and_is_on_record(
         await asyncio.sleep(0)
         assert reeve.cancel(call.id)
         result = await waiting
+        records = await reeve.audit.show(call.id)
 
     assert result.error is not None
     assert result.error.code is ErrorCode.CANCELLED
+    assert [(record.kind, record.body["code"]) for record in records] == [("call", "E_CANCELLED")]
