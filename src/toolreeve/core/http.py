@@ -1,11 +1,32 @@
-"""Http: the HTTP capability of a tool, implemented by `guard/network/client.py`."""
+"""Http: the HTTP capability of a tool, and how dangerous each method is.
+
+The capability is implemented by `guard/network/client.py`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolreeve.core.charset import decode_text
+from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode, ToolError
+
+METHOD_DANGERS: Mapping[str, DangerLevel] = {
+    "GET": DangerLevel.SAFE,
+    "HEAD": DangerLevel.SAFE,
+    "OPTIONS": DangerLevel.SAFE,
+    "POST": DangerLevel.MEDIUM,
+    "PUT": DangerLevel.MEDIUM,
+    "PATCH": DangerLevel.MEDIUM,
+    "DELETE": DangerLevel.HIGH,
+}
+"""The methods that tools send, and what they may do."""
+READING_METHODS = frozenset(name for name, danger in METHOD_DANGERS.items() if danger is DangerLevel.SAFE)
+
+
+def request_method(args: Mapping[str, Any]) -> str:
+    """The method that a call names, GET if it names none."""
+    return str(args.get("method") or "GET").strip().upper()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

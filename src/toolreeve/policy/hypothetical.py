@@ -18,6 +18,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
+from toolreeve.core.http import METHOD_DANGERS, request_method
 from toolreeve.core.result import Output
 from toolreeve.core.schema import Schema
 from toolreeve.core.secrets.paths import is_sensitive
@@ -30,14 +31,6 @@ HOME = "/home/user"
 """Stands for the home directory, which a pure policy does not know."""
 _SHELL_TOOLS = frozenset(("bash", "execute_command"))
 _ANYTHING: Mapping[str, Any] = {"type": "object"}
-_METHODS = {
-    "GET": DangerLevel.SAFE,
-    "HEAD": DangerLevel.SAFE,
-    "OPTIONS": DangerLevel.SAFE,
-    "POST": DangerLevel.MEDIUM,
-    "PUT": DangerLevel.MEDIUM,
-    "PATCH": DangerLevel.MEDIUM,
-}
 
 
 class _Workspace:
@@ -127,7 +120,8 @@ async def _refuse(_: dict[str, Any], context: Context) -> Output:
 
 
 def _assess_request(args: Mapping[str, Any]) -> DangerLevel:
-    return _METHODS.get(str(args.get("method", "GET")).upper(), DangerLevel.HIGH)
+    """A method that our tool refuses may be sent by a tool of the caller's own."""
+    return METHOD_DANGERS.get(request_method(args), DangerLevel.HIGH)
 
 
 def _assess_format(args: Mapping[str, Any]) -> DangerLevel:

@@ -14,7 +14,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
-from toolreeve.core.http import HttpReply, HttpRequest
+from toolreeve.core.http import METHOD_DANGERS, READING_METHODS, HttpReply, HttpRequest, request_method
 from toolreeve.core.labels import UNTRUSTED
 from toolreeve.core.result import Output
 from toolreeve.core.tool import Arguments, Screen, tool
@@ -23,16 +23,6 @@ from toolreeve.core.urls import encode_form, parse_url
 SHOWN_BY_REQUEST = 10 * 1024
 MAX_TIMEOUT = 300
 _MARGIN = 5  # seconds that the runtime waits beyond the request's own timeout
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_DANGERS = {
-    "GET": DangerLevel.SAFE,
-    "HEAD": DangerLevel.SAFE,
-    "OPTIONS": DangerLevel.SAFE,
-    "POST": DangerLevel.MEDIUM,
-    "PUT": DangerLevel.MEDIUM,
-    "PATCH": DangerLevel.MEDIUM,
-    "DELETE": DangerLevel.HIGH,
-}
 _URL = {"type": "string", "description": "An http:// or https:// URL."}
 _HEADERS = {
     "type": ["object", "null"],
@@ -52,7 +42,7 @@ TIMEOUT = {
     "default": None,
     "description": "Seconds for the whole exchange, redirects and body included; 30 unless configured otherwise.",
 }
-_METHOD = {"type": "string", "default": "GET", "description": f"One of {', '.join(_DANGERS)}."}
+_METHOD = {"type": "string", "default": "GET", "description": f"One of {', '.join(METHOD_DANGERS)}."}
 
 
 def object_schema(required: Sequence[str], **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,23 +67,19 @@ def send_effects(args: Mapping[str, Any], _: Files) -> Sequence[Effect]:
 
 
 def _request_effects(args: Mapping[str, Any], files: Files) -> Sequence[Effect]:
-    return network_effects(args, files) if _method(args) in _READS else send_effects(args, files)
+    return network_effects(args, files) if request_method(args) in READING_METHODS else send_effects(args, files)
 
 
 def _request_danger(args: Mapping[str, Any]) -> DangerLevel:
     """An unsupported method is refused before anything is sent, so it needs no approval."""
-    return _DANGERS.get(_method(args), DangerLevel.SAFE)
-
-
-def _method(args: Mapping[str, Any]) -> str:
-    return str(args.get("method") or "GET").strip().upper()
+    return METHOD_DANGERS.get(request_method(args), DangerLevel.SAFE)
 
 
 def network_screen(method: str | None = None) -> Screen:
     """Refuses, before anyone is asked for approval, a request that the network guard would refuse anyway."""
 
     def screen(args: Arguments, ctx: Context) -> None:
-        ctx.http.screen(args["url"], method or str(args.get("method") or "GET"))
+        ctx.http.screen(args["url"], method or request_method(args))
 
     return screen
 
@@ -187,9 +173,10 @@ async def http_request(
 ) -> Output:
     """Send an HTTP request with any common method. Returns the first 10 KB of the body; `http_get` returns more."""
     verb = method.strip().upper()
-    if verb not in _DANGERS:
+    if verb not in METHOD_DANGERS:
         raise ToolError(
-            ErrorCode.HTTP_METHOD, f"the method {method[:40]!r} is not supported; use one of {', '.join(_DANGERS)}"
+            ErrorCode.HTTP_METHOD,
+            f"the method {method[:40]!r} is not supported; use one of {', '.join(METHOD_DANGERS)}",
         )
     return await _send(ctx, verb, url, headers, data, timeout, shown=SHOWN_BY_REQUEST)
 

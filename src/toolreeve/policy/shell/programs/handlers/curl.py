@@ -3,6 +3,7 @@
 import re
 
 from toolreeve.core.effects import EffectKind
+from toolreeve.core.http import READING_METHODS
 from toolreeve.policy.shell.interpret.expansion import Dynamic, Glob, Word, shown
 from toolreeve.policy.shell.interpret.findings import CommandSite
 from toolreeve.policy.shell.interpret.printed_paths import Printed
@@ -11,7 +12,7 @@ from toolreeve.policy.shell.programs.roles import apply_arguments, apply_role
 from toolreeve.policy.shell.programs.spec import Program
 from toolreeve.policy.shell.programs.spec_check import apply_flags, conclude
 
-_READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+_READING = READING_METHODS | {"TRACE"}
 _LOOKING = re.compile(r"(?:PWD|SYST|FEAT|HELP|NOOP|STAT|(?:SIZE|MDTM|CWD|MLST|LIST|NLST|TYPE) [\w./-]+)", re.IGNORECASE)
 _WHOLE_SITES = ("-r", "--recursive", "-m", "-p", "-x", "-H")
 _PLAIN_NAME = re.compile(r"[\w.,+@-]+")
