@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
-.PHONY: help setup web serve test quick mutants conformance check format docs bench attack clean
+.PHONY: help setup web serve test quick mutants conformance agents check format docs bench attack clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -38,6 +38,10 @@ conformance: setup ## Run the public MCP conformance suite, as server, gateway a
 	@.ci/peers
 	$(BIN)/python -m pytest tests/conformance
 
+agents: setup ## Run scenarios with five real agents, offline; installs them (1.4 GB)
+	@.ci/agents
+	.ci/offline $(BIN)/python -m pytest tests/real_agents
+
 check: setup ## Check format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -60,5 +64,5 @@ attack: setup ## Run the attacks on the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")
 
 clean: ## Remove everything that was generated
-	@rm -rf .venv .peers .node .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build web/node_modules src/toolreeve/console
+	@rm -rf .venv .peers .node .agents .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache dist build web/node_modules src/toolreeve/console
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 from tests.quick import Quick
 from tests.world import World
 
+REAL_AGENTS = Path(__file__).parent / "real_agents"
+
 settings.register_profile("toolreeve", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("toolreeve"), max_examples=20)
 settings.load_profile("toolreeve")
@@ -17,6 +19,12 @@ settings.load_profile("toolreeve")
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The scenarios with real agents download them: only `make agents`, which names their folder, runs them."""
+    named = any("real_agents" in word for word in config.args)
+    return True if collection_path == REAL_AGENTS and not named else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,6 +1,6 @@
 """For tests of programs that use models: a scripted model that speaks the providers' real wire formats."""
 
 from toolreeve.testing.model_server import ScriptedModel
-from toolreeve.testing.script import Turn, break_off, call, fail, say
+from toolreeve.testing.script import Reply, Turn, break_off, call, fail, say
 
-__all__ = ["ScriptedModel", "Turn", "break_off", "call", "fail", "say"]
+__all__ = ["Reply", "ScriptedModel", "Turn", "break_off", "call", "fail", "say"]

@@ -2,17 +2,18 @@
 
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from toolreeve.testing.script import Turn
+from toolreeve.testing.script import Reply, Turn
 from toolreeve.testing.wire.anthropic import AnthropicFormat
 from toolreeve.testing.wire.format import RequestRejected, WireFormat
 from toolreeve.testing.wire.gemini import GeminiFormat
@@ -26,10 +27,12 @@ _PATHS = {"openai": "/v1", "openai_responses": "/v1", "ollama": "/v1", "anthropi
 class ScriptedModel:
     """Use it as `with ScriptedModel([say("hello")]) as model`. Each request takes the next turn; after the last, the
     model says that its script is over. `requests` are the bodies of the requests that were accepted, `rejections` the
-    reasons for those that a real provider would have refused."""
+    reasons for those that a real provider would have refused. Requests for which `only` is false (agents also ask for
+    titles and the like) take no turn and are replied to with `ok`."""
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
+    def __init__(self, turns: Iterable[Reply], *, only: Callable[[Mapping[str, Any]], bool] | None = None) -> None:
         self._turns = iter(list(turns))
+        self._only = only
         self.requests: list[dict[str, Any]] = []
         self.rejections: list[str] = []
         self._server: uvicorn.Server | None = None
@@ -61,6 +64,7 @@ class ScriptedModel:
             Route("/v1/messages", self._endpoint(AnthropicFormat()), methods=["POST"]),
             Route("/v1beta/models/{model}:streamGenerateContent", self._endpoint(GeminiFormat()), methods=["POST"]),
             Route("/v1beta/models/{model}:generateContent", self._endpoint(GeminiFormat()), methods=["POST"]),
+            Route("/v1/messages/count_tokens", _count_tokens, methods=["POST"]),
             Route("/v1/models", _list_models),
             Route("/v1beta/models", _list_gemini_models),
         ]
@@ -76,8 +80,7 @@ class ScriptedModel:
                 self.rejections.append(reason)
                 status = refusal.status if isinstance(refusal, RequestRejected) else 400
                 return JSONResponse(wire.error(status, reason), status)
-            self.requests.append(body)
-            turn = next(self._turns, Turn(text="The script is over."))
+            turn = await self._turn(body)
             if turn.status != 200:
                 return JSONResponse(wire.error(turn.status, turn.message), turn.status, dict(turn.headers))
             model = str(body.get("model") or request.path_params.get("model"))
@@ -86,6 +89,15 @@ class ScriptedModel:
             return StreamingResponse(_stream(wire, turn, model), media_type="text/event-stream")
 
         return respond
+
+    async def _turn(self, body: dict[str, Any]) -> Turn:
+        if self._only is not None and not self._only(body):
+            return Turn(text="ok")
+        number = len(self.requests)
+        self.requests.append(body)
+        reply = next(self._turns, Turn(text="The script is over."))
+        turn = reply if isinstance(reply, Turn) else await run_in_threadpool(reply, body)
+        return turn.numbered(number)
 
 
 def _stream(wire: WireFormat, turn: Turn, model: str) -> Iterator[str]:
@@ -105,6 +117,10 @@ def _listed(ids: Iterable[str]) -> list[Mapping[str, Any]]:
         }
         for name in ids
     ]
+
+
+async def _count_tokens(_: Request) -> Response:
+    return JSONResponse({"input_tokens": Turn().input_tokens})
 
 
 async def _list_models(_: Request) -> Response:

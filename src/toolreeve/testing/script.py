@@ -1,7 +1,7 @@
 """Scripts: what a scripted model replies, turn by turn."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -29,6 +29,7 @@ class Turn:
     cut: bool = False
     input_tokens: int = 100
     output_tokens: int = 20
+    number: int = 0
 
     def __or__(self, other: "Turn") -> "Turn":
         calls = tuple(
@@ -42,6 +43,15 @@ class Turn:
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
         )
+
+    def numbered(self, number: int) -> "Turn":
+        """With ids that no other turn has, as providers give them."""
+        calls = tuple(replace(each, id=f"call_{number}_{index}") for index, each in enumerate(self.calls))
+        return replace(self, calls=calls, number=number)
+
+
+Reply = Turn | Callable[[Mapping[str, Any]], Turn]
+"""A turn, or a function that makes it from the body of the request."""
 
 
 def say(text: str, **changes: Any) -> Turn:

@@ -305,3 +305,19 @@ async def test_a_client_that_shows_forms_is_not_offered_to_wait(world: World) ->
         listed = [tool.name for tool in (await client.list_tools()).tools]
 
     assert "wait_for_approval" not in listed
+
+
+@pytest.mark.parametrize("mode", ["legacy", MODERN])
+async def test_a_client_that_answers_forms_by_itself_can_be_left_unasked(world: World, mode: str) -> None:
+    yes = Someone()
+    door = stdio(world, TOOLREEVE_APPROVAL_ASK_CLIENT="false")
+
+    async with door.client(mode, yes) as client:
+        answer = await client.call_tool("write_file", {"path": "a.txt", "content": "x"})
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+
+    assert answer.structured_content is not None
+    assert answer.structured_content["error"]["code"] == "E_APPROVAL_PENDING"
+    assert yes.shown == []
+    assert "wait_for_approval" in tools
+    assert not (world.workspace / "a.txt").exists()

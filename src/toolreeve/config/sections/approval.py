@@ -10,6 +10,14 @@ from toolreeve.config.field import Field, ProjectScope
 class Approval:
     """How people are asked for approval."""
 
+    ask_client: Annotated[
+        bool,
+        Field(
+            "Whether an MCP client that can show forms is asked itself. If false, questions go to your terminal or "
+            "stay pending: for clients that answer their forms without a person.",
+            ProjectScope.TURN_OFF,
+        ),
+    ] = True
     timeout: Annotated[
         float,
         Field("Seconds to wait for a person's answer.", ProjectScope.LOWER, above=0),

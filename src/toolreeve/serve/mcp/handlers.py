@@ -53,6 +53,7 @@ class Handlers:
     ) -> None:
         self.info = server_info(name)
         self._reeve = reeve
+        self._asks_clients = reeve.configuration.settings.approval.ask_client
         self._until = asyncio.get_running_loop().time() + reeve.configuration.settings.mcp.list_wait
         self._upstreams: Upstreams | None = reeve.fleet if len(reeve.fleet) else None
         self.notifications = Notifications(reeve.tools)
@@ -71,6 +72,7 @@ class Handlers:
 
     async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
         """Raises WireError."""
+        context.client.asked = self._asks_clients
         found = self._methods[context.era].get(method)
         if found is None:
             raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
@@ -78,6 +80,7 @@ class Handlers:
 
     async def call(self, params: Params, context: RequestContext) -> dict[str, Any]:
         """Like `answer`, for `tools/call`. Raises WireError."""
+        context.client.asked = self._asks_clients
         return self._stamped("tools/call", await self._calls.answer(params, context), context)
 
     def cancel(self, context: RequestContext) -> bool:

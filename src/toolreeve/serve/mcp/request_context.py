@@ -53,6 +53,8 @@ class ClientInfo:
     info: Mapping[str, Any] = field(default_factory=dict)
     log_level: str | None = None
     subscribed: set[str] = field(default_factory=set)
+    asked: bool = True
+    """Whether the client itself is asked for approvals."""
 
 
 class RequestContext:
@@ -156,9 +158,9 @@ class RequestContext:
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client shows forms; elicitation declared without a mode means forms."""
+        """Whether the client is to show forms, and can; elicitation declared without a mode means forms."""
         declared = self.client.capabilities.get("elicitation")
-        return isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
+        return self.client.asked and isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
 
     @property
     def defers(self) -> bool:

@@ -18,7 +18,7 @@ from toolreeve.testing.wire.format import (
 
 _KNOWN = (
     "model messages max_tokens system tools tool_choice stream temperature top_p top_k stop_sequences metadata "
-    "thinking service_tier output_config"
+    "thinking service_tier output_config context_management container mcp_servers"
 ).split()
 _MOST_CACHE_MARKS = 4
 _KINDS = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -76,7 +76,7 @@ def _message(
     turn: Turn, model: str, *, content: list[dict[str, Any]], stop: str | None, written: int
 ) -> dict[str, Any]:
     return {
-        "id": "msg_scripted",
+        "id": f"msg_scripted_{turn.number}",
         "type": "message",
         "role": "assistant",
         "model": model,

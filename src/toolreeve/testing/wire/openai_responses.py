@@ -19,7 +19,9 @@ from toolreeve.testing.wire.format import (
 
 _KNOWN = (
     "model input instructions tools tool_choice parallel_tool_calls stream store include temperature top_p "
-    "max_output_tokens reasoning text metadata previous_response_id truncation user"
+    "max_output_tokens reasoning text metadata previous_response_id truncation user "
+    "client_metadata prompt_cache_key prompt_cache_retention safety_identifier service_tier background conversation "
+    "max_tool_calls prompt stream_options top_logprobs"
 ).split()
 
 
@@ -30,10 +32,7 @@ class OpenAIResponsesFormat:
         if not isinstance(body.get("model"), str) or not body.get("input"):
             raise RequestRejected("model and input are required")
         for tool in body.get("tools", ()):
-            require_name(tool["name"], 64)
-            require_object(tool.get("parameters"), tool["name"])
-            if tool.get("strict", True):
-                _check_strict(tool["parameters"], tool["name"])
+            _check_tool(tool)
         called = [item["call_id"] for item in body["input"] if item.get("type") == "function_call"]
         answered = [item["call_id"] for item in body["input"] if item.get("type") == "function_call_output"]
         require_answers(called, answered)
@@ -53,7 +52,7 @@ class OpenAIResponsesFormat:
             for text in pieces(turn.text):
                 yield send(
                     "response.output_text.delta",
-                    item_id="msg_scripted",
+                    item_id=item["id"],
                     output_index=0,
                     content_index=0,
                     delta=text,
@@ -86,7 +85,7 @@ def _status(turn: Turn) -> str:
 def _said(turn: Turn) -> dict[str, Any]:
     content = {"type": "output_text", "text": turn.text, "annotations": []}
     return {
-        "id": "msg_scripted",
+        "id": f"msg_scripted_{turn.number}",
         "type": "message",
         "role": "assistant",
         "status": "completed",
@@ -95,14 +94,17 @@ def _said(turn: Turn) -> dict[str, Any]:
 
 
 def _called(call: ScriptedCall) -> dict[str, Any]:
-    return {
+    """A tool of a namespace is scripted as `namespace.name`."""
+    namespace, _, name = call.name.rpartition(".")
+    item = {
         "id": f"fc_{call.id}",
         "type": "function_call",
         "call_id": call.id,
-        "name": call.name,
+        "name": name,
         "arguments": arguments(call),
         "status": "completed",
     }
+    return item | ({"namespace": namespace} if namespace else {})
 
 
 def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn) -> dict[str, Any]:
@@ -114,7 +116,7 @@ def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn)
         "total_tokens": turn.input_tokens + turn.output_tokens,
     }
     return {
-        "id": "resp_scripted",
+        "id": f"resp_scripted_{turn.number}",
         "object": "response",
         "created_at": 1,
         "model": model,
@@ -131,6 +133,19 @@ def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn)
         "temperature": 1.0,
         "top_p": 1.0,
     }
+
+
+def _check_tool(tool: Mapping[str, Any]) -> None:
+    """Only functions have a schema; the provider's own tools (`web_search`, `custom` …) are taken as they are."""
+    match tool["type"]:
+        case "namespace":
+            for each in tool["tools"]:
+                _check_tool(each)
+        case "function":
+            require_name(tool["name"], 64)
+            require_object(tool.get("parameters"), tool["name"])
+            if tool.get("strict", True):
+                _check_strict(tool["parameters"], tool["name"])
 
 
 def _check_strict(schema: Mapping[str, Any], where: str) -> None:
