@@ -20,8 +20,8 @@ setup: ## Create .venv and install into it (the other targets do this automatica
 web: ## Build the web console from web/
 	@.ci/web
 
-serve: setup ## Serve the tools over MCP at http://127.0.0.1:8733/mcp
-	@$(BIN)/toolreeve serve --mcp
+serve: setup ## Serve the console, REST and MCP at http://127.0.0.1:8733
+	@$(BIN)/toolreeve serve
 
 test: setup ## Run all tests; installs the programs they need
 	@.ci/programs

@@ -354,10 +354,17 @@ def programs() -> str:
     )
 
 
+def openapi() -> str:
+    from toolreeve.serve.api.catalogue import document
+
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": cli,
     "configuration.md": configuration,
     "error-codes.md": error_codes,
+    "openapi.json": openapi,
     "policy-file.md": policy_file,
     "programs.md": programs,
     "tools.md": tools,

@@ -7,7 +7,7 @@ import pytest
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback, new_access_control
-from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens, read_tokens
+from toolreeve.serve.tokens import ANONYMOUS, AccessScope, Credential, Tokens, read_tokens
 
 SECRET = "a-token-that-nobody-guesses"
 VAULT = {"ADA": SECRET, "SHORT": "short", "FOREIGN": "ünsichtbar-und-sehr-lang"}
@@ -103,6 +103,7 @@ def test_a_token_stands_for_its_user_role_and_tools() -> None:
         id=hashlib.sha256(SECRET.encode()).hexdigest()[:16],
         principal=Principal(user="ada", role=Role.ADMIN),
         tools=("file",),
+        scopes=frozenset(AccessScope),
     )
 
 

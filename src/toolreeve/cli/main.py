@@ -30,7 +30,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("toolreeve.cli.config:config", "Show the configuration, its schema and its files."),
     "adopt": ("toolreeve.cli.adopt:adopt", "Adopt the MCP servers of other clients."),
     "trust": ("toolreeve.cli.trust:trust", "Trust the workspace, so that its tools and servers may run."),
-    "serve": ("toolreeve.cli.serve:serve", "Serve the tools over HTTP."),
+    "serve": ("toolreeve.cli.serve:serve", "Serve the console, REST, MCP and metrics over HTTP."),
+    "tokens": ("toolreeve.cli.tokens:tokens", "Add, list and revoke tokens of the HTTP server."),
     "completion": ("toolreeve.cli.completion:completion", "Print the completion script of a shell."),
 }
 INTERRUPTED = 130

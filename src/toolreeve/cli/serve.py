@@ -1,7 +1,9 @@
-"""`toolreeve serve`: the HTTP server; without tokens, on loopback only."""
+"""`toolreeve serve`: all doors on one port; without tokens, on loopback only."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,42 +14,55 @@ from toolreeve.cli.toolset_options import toolset_options
 if TYPE_CHECKING:
     import socket
 
+    from toolreeve.config import Configuration
     from toolreeve.serve.tokens import Tokens
 
 
 @click.command(cls=CliCommand)
-@click.option("--mcp", is_flag=True, help="Serve MCP at /mcp (streamable HTTP).")
+@click.option("--mcp", is_flag=True, help="Accepted for earlier releases: MCP is always served.")
 @click.option("--host", metavar="ADDRESS", help="The address to listen on; any other than loopback needs a token.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port to listen on; 0 picks a free one.")
 @toolset_options
-def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, search: bool | None) -> int:
-    """Serve the tools over HTTP until stopped."""
-    if not mcp:
-        raise click.UsageError("choose what to serve: --mcp")
+def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, search: bool | None) -> int:  # noqa: ARG001
+    """Serve the console, REST, MCP and metrics over HTTP until stopped."""
     from toolreeve.runtime.build import check_workspace
     from toolreeve.serve.app import bind, check_exposure
     from toolreeve.serve.mcp.stdio import run
     from toolreeve.serve.memory import give_back_memory
-    from toolreeve.serve.tokens import read_tokens
 
     give_back_memory()
     configuration = current().configuration()
     check_workspace(configuration)
     chosen = configuration.settings.serve
-    tokens = read_tokens(chosen.tokens, partial(configuration.reveal, key="serve.tokens"))
+    tokens = _read_tokens(configuration)
     check_exposure(host or chosen.host, tokens)
     with bind(host or chosen.host, chosen.port if port is None else port) as place:
         run(_serve(current(), place, tokens, tools=tools, search=search))
     return 0
 
 
+def _read_tokens(configuration: "Configuration") -> "Tokens":
+    """Those of the configuration, and those of `toolreeve tokens`."""
+    from toolreeve.cli.tokens import stored_credentials
+    from toolreeve.serve.tokens import read_tokens
+
+    reveal = partial(configuration.reveal, key="serve.tokens")
+    tokens = read_tokens(configuration.settings.serve.tokens, reveal)
+    tokens.replace_stored(asyncio.run(stored_credentials(configuration)))
+    return tokens
+
+
 async def _serve(
     options: Options, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
 ) -> None:
+    import time
+
     from toolreeve.cli.runtime import new_runtime
     from toolreeve.serve.access import new_access_control
-    from toolreeve.serve.app import MCP, HttpServer, new_application
+    from toolreeve.serve.app import MCP, HttpServer
+    from toolreeve.serve.doors import new_application
     from toolreeve.serve.limits import describe, read_limits
+    from toolreeve.serve.login import new_link
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import ToolViews
 
@@ -58,7 +73,17 @@ async def _serve(
     views = ToolViews(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
-    async with runtime, new_application(runtime, access, views, limits) as application:
-        note(f"MCP at http://{f'[{host}]' if ':' in host else host}:{port}{MCP}")
+    doctor = partial(_doctor, options)
+    async with runtime, new_application(runtime, access, views, limits, doctor=doctor) as application:
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        note(f"MCP at {url}{MCP}")
         note(f"at most {'; '.join(describe(limits))}")
+        note(f"REST at {url}/api/v1, metrics at {url}/metrics")
+        note(f"console, for one login within 15 minutes: {await new_link(runtime.credentials, time.time(), url)}")
         await HttpServer(application, limits).serve([place])
+
+
+async def _doctor(options: Options) -> Sequence[Mapping[str, Any]]:
+    from toolreeve.cli.doctor.command import run_checks
+
+    return [check.to_dict() for check in await asyncio.to_thread(lambda: list(run_checks(options, fix=False)))]

@@ -28,6 +28,12 @@ TOKENS: Mapping[str, Any] = {
             "user": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The user it authenticates."},
             "role": {"enum": [role.value for role in Role], "description": "The user's role; viewer if not set."},
             "tools": {"type": "array", "items": {"type": "string"}, "description": "Visible tools, as in mcp.tools."},
+            "scopes": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"enum": ["read", "call", "approve", "manage"]},
+                "description": "What it may do; if not set, viewer: read; operator: read, call; admin: all.",
+            },
         },
     },
 }

@@ -117,6 +117,12 @@ class AuditTable(Protocol):
         """Oldest first, some at a time; empty at the end."""
         ...
 
+    async def count_calls(self) -> int: ...
+
+    async def last(self) -> int:
+        """The number of the last record."""
+        ...
+
     async def of_call(self, call_id: str) -> Sequence[AuditRecord]:
         """In order. A unique prefix of the id is enough."""
         ...
@@ -154,6 +160,18 @@ class Audit:
         await self._settle()
         limit = max(0, min(limit, MAX_LISTED))
         return await self._store.audit.page(wanted or Filter(), before=before, limit=limit)
+
+    async def count_calls(self) -> int:
+        """How many calls have ended, on record."""
+        return await self._store.audit.count_calls()
+
+    async def last(self) -> int:
+        """The number of the last record; 0 if there is none."""
+        return await self._store.audit.last()
+
+    async def after(self, seq: int, wanted: Filter | None = None) -> Sequence[AuditRecord]:
+        """The next records, oldest first, some at a time; what is still deferred comes later."""
+        return await self._store.audit.chunk(wanted or Filter(), after=seq)
 
     async def show(self, call_id: str) -> Sequence[AuditRecord]:
         """All records of one call, in order. A unique prefix of its id is enough."""

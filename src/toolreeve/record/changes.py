@@ -49,6 +49,10 @@ class ChangeTable(Protocol):
         """The calls with changes that have not been undone, newest first; calls that undid something are left out."""
         ...
 
+    async def states(self, call_ids: Sequence[str]) -> Mapping[str, bool]:
+        """The calls among these that have changes, and whether all of them were undone."""
+        ...
+
     async def recent(self, count: int) -> Sequence[Change]:
         """The last changes, undone or not, newest first."""
         ...

@@ -12,9 +12,11 @@ from toolreeve.core.entry import Entry
 from toolreeve.core.events import Event
 from toolreeve.core.result import Failure, Success
 from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.record.audit import AuditRecord
 from toolreeve.record.bus import Bus
 from toolreeve.record.gaps import Finding
 from toolreeve.record.metrics import Metrics
+from toolreeve.record.recent_results import RecentResults
 
 COMPONENT = "toolreeve"
 
@@ -25,6 +27,13 @@ class EventPublisher:
         self._metrics = metrics
         self._redactor = redactor
         self._now = now
+        self.results: RecentResults | None = None
+
+    def keep_results(self) -> RecentResults:
+        """Keep the results of calls from now on."""
+        if self.results is None:
+            self.results = RecentResults(self._redactor)
+        return self.results
 
     def arrived(self) -> None:
         """A call is on the road; `ended` follows."""
@@ -44,6 +53,8 @@ class EventPublisher:
         meta = entry.meta
         outcome = entry.outcome
         code = str(outcome.code) if isinstance(outcome, Failure) else ""
+        if self.results is not None and outcome is not None:
+            self.results.add(entry, outcome)
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
         if entry.action is not None and entry.action.spec.limits.caching and (meta.cached or meta.attempts):
             self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")
@@ -89,3 +100,66 @@ def length(data: Any, main: Any) -> int:
     """Size of the output: characters of a text, items of a list, fields of an object."""
     value = data if main is None else main
     return len(value) if isinstance(value, str | list | dict) else 1
+
+
+def event_of(record: AuditRecord) -> Event | None:
+    """The event that a record stands for, whichever process wrote it; None for a record without one."""
+    body = record.body
+    at = body.get("ts")
+    kind = KINDS.get(record.kind)
+    if kind is None or not isinstance(at, int | float):
+        return None
+    data = _EXECUTIONS[record.kind](body) if record.kind in _EXECUTIONS else _plain(body)
+    return Event(event=kind, task_id=record.call_id, component=COMPONENT, data=data, at=at)
+
+
+KINDS: Mapping[str, str] = {
+    "intent": "tool_execution",
+    "call": "tool_execution",
+    "lost": "tool_execution",
+    "approval": "approval_resolved",
+    "grant": "grant_changed",
+    "pins": "tool_changed",
+    "policy": "policy_changed",
+    "gap": "record_gap",
+}
+
+
+def _started(body: Mapping[str, Any]) -> dict[str, Any]:
+    context = {name: body.get(name) for name in ("session", "workspace", "origin", "client")}
+    return {
+        "tool_id": body.get("tool"),
+        "status": "started",
+        "parameters": body.get("args"),
+        "execution_context": context,
+        "user": {"user": body.get("user"), "role": body.get("role")},
+    }
+
+
+def _ended(body: Mapping[str, Any]) -> dict[str, Any]:
+    """`execution_time` excludes the wait for a person, which is `waited`."""
+    data = {
+        "tool_id": body.get("tool"),
+        "status": "completed" if body.get("success") is True else "failed",
+        "execution_time": _seconds(body, "duration_ms"),
+        "waited": _seconds(body, "waited_ms"),
+        "cached": body.get("cached"),
+        "user": {"user": body.get("user"), "role": body.get("role")},
+    }
+    if body.get("success") is True:
+        return {**data, "output_length": body.get("output_length"), "return_code": 0}
+    attempts = body.get("attempts")
+    error = {"code": body.get("code"), "message": body.get("message")}
+    return {**data, "error": error, "retry_attempt": attempts, "will_retry": False, "retry": {"attempts": attempts}}
+
+
+def _seconds(body: Mapping[str, Any], name: str) -> float:
+    value = body.get(name)
+    return value / 1000 if isinstance(value, int | float) else 0.0
+
+
+def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in ("v", "ts")}
+
+
+_EXECUTIONS = {"intent": _started, "call": _ended, "lost": _ended}

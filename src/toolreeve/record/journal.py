@@ -117,9 +117,7 @@ class Journal:
 
     async def intend(self, entry: Entry) -> None:
         """Returns once the intent is on disk. Raises ToolError(AUDIT_ERROR): then the call must not begin."""
-        action = entry.action
         body = self.describe(entry)
-        body["danger"] = None if action is None else action.danger.value
         body["process"] = self._liveness.name
         self._intents[entry.call.id] = body
         try:
@@ -178,6 +176,7 @@ class Journal:
             "workspace": self._workspace,
             "tool": meta.tool,
             "args": snapshot(call.args if action is None else action.args),
+            "danger": None if action is None else action.danger._value_,
             "effects": [] if action is None else [str(effect) for effect in action.recorded_effects],
             "decision": _decision(verdict),
             "approved_by": meta.approved_by,

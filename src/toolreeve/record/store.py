@@ -12,6 +12,7 @@ from toolreeve.record.sqlite.audit import SqliteAudit
 from toolreeve.record.sqlite.budget import SqliteBudget
 from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.changes import SqliteChanges
+from toolreeve.record.sqlite.credentials import SqliteCredentials
 from toolreeve.record.sqlite.engine import CAPACITY, RETRY_DELAY, Engine
 from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
 from toolreeve.record.sqlite.grants import SqliteGrants
@@ -32,6 +33,7 @@ class Store(Engine):
         self.audit = SqliteAudit(self)
         self.budget = SqliteBudget(self)
         self.changes = SqliteChanges(self)
+        self.credentials = SqliteCredentials(self)
         self.pending = SqlitePending(self)
         self.pins = SqlitePins(self)
 

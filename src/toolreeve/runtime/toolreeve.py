@@ -21,8 +21,10 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
+from toolreeve.record.credentials import CredentialTable
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.pending import PendingStore
+from toolreeve.record.recent_results import RecentResults
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.build import (
     Assembly,
@@ -456,6 +458,24 @@ class Toolreeve:
     def agent_runs(self) -> "AgentRunTable":
         """The recorded runs of agents."""
         return self._parts.store.agent_runs
+
+    @property
+    def running_count(self) -> int:
+        """The number of calls on the road."""
+        return len(self._running)
+
+    def keep_results(self) -> RecentResults:
+        """Keep the results of recent calls in memory, for a console to show."""
+        return self._parts.events.keep_results()
+
+    async def undo_states(self, call_ids: Sequence[str]) -> Mapping[str, bool]:
+        """The calls among these that changed files, and whether all of that has been undone."""
+        return await self._parts.store.changes.states(call_ids)
+
+    @property
+    def credentials(self) -> CredentialTable:
+        """The stored tokens, browser sessions and one-time links of the HTTP server."""
+        return self._parts.store.credentials
 
     def redact(self, text: str) -> str:
         """The text without the secrets that this runtime knows."""

@@ -1,4 +1,4 @@
-"""HTTP access control: Host, Origin and bearer token, checked before anything else.
+"""HTTP access control: Host, Origin, bearer token or cookie, checked before anything else.
 
 A web page can make a browser send requests here under a name of its choice (DNS rebinding). So the Host must be one of
 ours, an Origin must be ours or a configured one, and if tokens are configured a valid one is required. A header that
@@ -14,6 +14,8 @@ from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?")
+COOKIE = "toolreeve_console"
+_SESSION = re.compile(rb"(?:^|;)\s*" + COOKIE.encode() + rb"=([0-9a-f]{64})(?=\s*(?:;|$))")
 _CHECKED = (b"host", b"origin", b"authorization")
 
 Header = tuple[bytes, bytes]
@@ -39,21 +41,25 @@ class AccessControl:
     origins: Collection[str] = ()
     addresses: bool = False
 
-    def admit(self, headers: Iterable[Header]) -> Credential:
-        """Raises AccessRefused."""
-        checked = self._check(headers)
-        return self._identify(checked.get(b"authorization")) if self.tokens else ANONYMOUS
+    def admit(self, headers: Iterable[Header], *, cookies: bool = False) -> Credential:
+        """With `cookies`, a browser's session counts as well. Raises AccessRefused."""
+        checked = self.check(headers)
+        authorization = checked.get(b"authorization")
+        if cookies and authorization is None and (session := self._find_session(headers)) is not None:
+            return session
+        return self._identify(authorization) if self.tokens else ANONYMOUS
 
     def allowed_origin(self, headers: Iterable[Header]) -> bytes | None:
         """The request's Origin if it is a configured one, else None; needs no token. Raises AccessRefused."""
         if not self.origins:
             return None
-        origin = self._check(headers).get(b"origin")
+        origin = self.check(headers).get(b"origin")
         if origin is None or origin.decode("latin-1").lower() not in self.origins:
             return None
         return origin
 
-    def _check(self, headers: Iterable[Header]) -> dict[bytes, bytes]:
+    def check(self, headers: Iterable[Header]) -> dict[bytes, bytes]:
+        """The checked headers; needs no token. Raises AccessRefused."""
         checked = _read_once(headers)
         host = self._check_host(checked.get(b"host", b""))
         if (origin := checked.get(b"origin")) is not None:
@@ -74,6 +80,11 @@ class AccessControl:
         origin = given.decode("latin-1").lower()
         if origin not in self.origins and origin not in (f"http://{host}", f"https://{host}"):
             raise AccessRefused(403, "Invalid Origin header")
+
+    def _find_session(self, headers: Iterable[Header]) -> Credential | None:
+        cookies = b";".join(value for name, value in headers if name == b"cookie")
+        found = _SESSION.search(cookies)
+        return None if found is None else self.tokens.find_session(found[1])
 
     def _identify(self, authorization: bytes | None) -> Credential:
         if authorization is None:

@@ -8,30 +8,28 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from starlette.responses import PlainTextResponse
-from starlette.routing import BaseRoute, Route, Router
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import Receive, Scope, Send
 from uvicorn import Config, Server
 
-from toolreeve.core.errors import ConfigError
+from toolreeve.core.errors import ConfigError, ErrorCode
 from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback
+from toolreeve.serve.api.problems import Problem, problem_response
+from toolreeve.serve.api.router import PREFIX
+from toolreeve.serve.console_files import is_page
 from toolreeve.serve.cors import answer_preflight, is_preflight, with_cors_headers
 from toolreeve.serve.exchange import FastHandler
 from toolreeve.serve.limits import ServerLimits, Usage
-from toolreeve.serve.mcp.door import new_handlers
-from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.peer_uid import find_allowed_uid
 from toolreeve.serve.protocol import CONNECTION, HttpProtocol, SharedServerState
 from toolreeve.serve.tokens import Credential, Tokens
-
-if TYPE_CHECKING:
-    from toolreeve.runtime.toolreeve import Toolreeve
 
 SHUTDOWN_GRACE = 5.0
 """Seconds that running requests get to complete when the server stops."""
@@ -46,13 +44,21 @@ class FastDoor(Protocol):
 
 
 class Application:
-    """The doors find the credential of a request in its scope, under `CREDENTIAL`.
+    """The doors find the credential of a request in its scope, under `CREDENTIAL`. `public` routes hold no data: they
+    are reached without one, by a Host and from an Origin that are ours.
 
     `stop` is called when the server stops accepting requests, so that open subscriptions end.
     """
 
-    def __init__(self, access: AccessControl, routes: Sequence[BaseRoute], stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        access: AccessControl,
+        routes: Sequence[BaseRoute],
+        stop: Callable[[], None],
+        public: Sequence[BaseRoute] = (),
+    ) -> None:
         self._access = access
+        self._public = Router(public, redirect_slashes=False)
         not_found = PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
         self._router = Router(routes, redirect_slashes=False, default=not_found)
         self._fast_doors = _fast_doors(routes)
@@ -83,16 +89,31 @@ class Application:
                     await answer_preflight(allowed_origin, send)
                     return
                 send = with_cors_headers(allowed_origin, send)
-            scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION])
+            if self._is_public(scope):
+                self._access.check(scope["headers"])
+                await self._public(scope, receive, send)
+                return
+            cookies = scope["path"].startswith(f"{PREFIX}/")
+            scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION], cookies=cookies)
         except AccessRefused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
-            await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
+            await self._refusal(refusal, scope, headers)(scope, receive, send)
             return
         await self._router(scope, receive, send)
 
-    def _admit(self, headers: Sequence[Header], connection: HttpProtocol) -> Credential:
+    def _is_public(self, scope: Scope) -> bool:
+        if any(route.matches(scope)[0] is Match.FULL for route in self._public.routes[:-1]):
+            return True
+        return bool(self._public.routes) and scope["method"] in ("GET", "HEAD") and is_page(scope["path"])
+
+    def _refusal(self, refusal: AccessRefused, scope: Scope, headers: Mapping[str, str]) -> Response:
+        if not scope["path"].startswith(f"{PREFIX}/"):
+            return PlainTextResponse(refusal.reason, refusal.status, headers)
+        return problem_response(Problem(refusal.status, refusal.reason, code=ErrorCode.PERMISSION), headers)
+
+    def _admit(self, headers: Sequence[Header], connection: HttpProtocol, *, cookies: bool = False) -> Credential:
         """Raises AccessRefused."""
-        credential = self._access.admit(headers)
+        credential = self._access.admit(headers, cookies=cookies)
         if credential.id:
             connection.identify(credential.id)
         return credential
@@ -171,16 +192,3 @@ def bind(host: str, port: int) -> socket.socket:
             source="serve.port",
             fix="choose another with --port (0: any free port)",
         ) from None
-
-
-@asynccontextmanager
-async def new_application(
-    reeve: "Toolreeve", access: AccessControl, views: ToolViews, limits: ServerLimits
-) -> AsyncIterator[Application]:
-    """For a started runtime."""
-    handlers = new_handlers(reeve)
-    with ExitStack() as once:
-        once.callback(handlers.close)
-        door = McpHttpDoor(handlers, views, limits.sessions)
-        async with door.open():
-            yield Application(access, [Route(MCP, door)], once.close)

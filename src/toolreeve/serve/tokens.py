@@ -1,18 +1,21 @@
-"""Bearer tokens: each stands for a user, a role and a toolset.
+"""Bearer tokens and browser sessions: each stands for a user, a role, scopes and a toolset.
 
-Tokens are stored and compared as digests, all of them on every request and in constant time: neither a response nor its
-delay reveals how close a guess was. A token that is configured twice or could be guessed is refused at start.
+Tokens are stored and looked up by their digests: neither a response nor its delay reveals how close a guess was. A
+token that is configured twice or could be guessed is refused at start.
 """
 
 import hashlib
-import hmac
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from toolreeve.core.call import LOCAL, Principal, Role
 from toolreeve.core.errors import ConfigError
+from toolreeve.record.credentials import LINK, SESSION, TOKEN, StoredCredential, digest_of
 
 SHORTEST = 16
 _REFERENCE = re.compile(r"\$\{secret:[A-Za-z_][A-Za-z0-9_]*\}")
@@ -25,16 +28,42 @@ Reveal = Callable[[str], str]
 """Resolves a reference such as `${secret:NAME}`. Raises ConfigError if it cannot be resolved."""
 
 
+class AccessScope(StrEnum):
+    """What a credential may do. Agents hold `call` without `approve`: no agent answers its own questions."""
+
+    READ = "read"
+    CALL = "call"
+    APPROVE = "approve"
+    MANAGE = "manage"
+
+
+ALL_SCOPES = frozenset(AccessScope)
+ROLE_SCOPES: Mapping[Role, frozenset[AccessScope]] = {
+    Role.VIEWER: frozenset({AccessScope.READ}),
+    Role.OPERATOR: frozenset({AccessScope.READ, AccessScope.CALL}),
+    Role.ADMIN: ALL_SCOPES,
+}
+"""The scopes of a token that names none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """The identity of a request. `id` names the token without revealing it; no `tools` means all of the door's."""
+    """The identity of a request. `id` names the token without revealing it; no `tools` means all of the door's. A
+    browser sends its own along with every request, so that changes need `csrf` as well. `expires` is a time."""
 
     id: str
     principal: Principal
     tools: tuple[str, ...] = ()
+    scopes: frozenset[AccessScope] = ROLE_SCOPES[Role.VIEWER]
+    csrf: str = field(default="", repr=False)
+    expires: float | None = None
+
+    def may_see(self, user: Any) -> bool:
+        """Whether the arguments and results of this user's calls may be shown."""
+        return user == self.principal.user or bool(self.scopes & {AccessScope.APPROVE, AccessScope.MANAGE})
 
 
-ANONYMOUS = Credential(id="", principal=LOCAL)
+ANONYMOUS = Credential(id="", principal=LOCAL, scopes=ROLE_SCOPES[LOCAL.role])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,24 +73,99 @@ class Token:
 
 
 class Tokens:
-    """The accepted tokens. Without any, no token is required."""
+    """The accepted tokens: those of the configuration, and those stored since. As long as there were none, no token is
+    required: revoking the last one does not open the server.
 
-    def __init__(self, tokens: Sequence[Token] = ()) -> None:
-        self._tokens = tuple(tokens)
+    A browser session is accepted in addition; it does not make tokens required.
+    """
+
+    def __init__(self, tokens: Sequence[Token] = (), now: Callable[[], float] = time.time) -> None:
+        self._configured = {token.digest: token.credential for token in tokens}
+        self._stored: dict[bytes, Credential] = {}
+        self._sessions: dict[bytes, Credential] = {}
+        self._now = now
+        self._required = bool(self._configured)
 
     def __bool__(self) -> bool:
-        return bool(self._tokens)
+        return self._required
 
     def credentials(self) -> Sequence[Credential]:
-        return [token.credential for token in self._tokens] or [ANONYMOUS]
+        return [*self._configured.values(), *self._stored.values()] or [ANONYMOUS]
 
     def find(self, authorization: bytes) -> Credential | None:
         """The credential of an Authorization header."""
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
             return None
         shown = hashlib.sha256(authorization[len(_SCHEME) :].strip()).digest()
-        found = [token.credential for token in self._tokens if hmac.compare_digest(token.digest, shown)]
-        return found[0] if found else None
+        return self._valid(self._configured.get(shown) or self._stored.get(shown))
+
+    def find_session(self, cookie: bytes) -> Credential | None:
+        """The credential of a browser's cookie, with the CSRF token that belongs to it."""
+        found = self._valid(self._sessions.get(hashlib.sha256(cookie).digest()))
+        return None if found is None else replace(found, csrf=csrf_token(cookie))
+
+    def is_valid(self, credential: Credential) -> bool:
+        """Whether it is still accepted: a stream that began with it may outlive it."""
+        if not credential.id:
+            return not self
+        known = {each.id for each in (*self._sessions.values(), *self._configured.values(), *self._stored.values())}
+        return credential.id in known and self._valid(credential) is not None
+
+    def replace_stored(self, rows: Iterable[StoredCredential]) -> None:
+        """Accept exactly these besides the configured ones."""
+        stored: dict[str, dict[bytes, Credential]] = {TOKEN: {}, SESSION: {}, LINK: {}}
+        for row in rows:
+            stored[row.kind][row.digest] = credential_of(row)
+        self._stored = stored[TOKEN]
+        self._sessions = stored[SESSION]
+        self._required = self._required or bool(self._stored)
+
+    def _valid(self, found: Credential | None) -> Credential | None:
+        if found is None or (found.expires is not None and found.expires <= self._now()):
+            return None
+        return found
+
+
+def csrf_token(cookie: bytes) -> str:
+    """A page that cannot read the cookie cannot compute it."""
+    return hashlib.sha256(b"toolreeve csrf\0" + cookie).hexdigest()[:32]
+
+
+def credential_of(row: StoredCredential) -> Credential:
+    return Credential(
+        id=row.id,
+        principal=Principal(user=row.user, role=Role(row.role)),
+        tools=row.tools,
+        scopes=frozenset(map(AccessScope, row.scopes)),
+        expires=row.expires,
+    )
+
+
+def new_stored(
+    secret: str,
+    *,
+    kind: str,
+    user: str,
+    role: Role,
+    now: float,
+    name: str = "",
+    scopes: Collection[AccessScope] = (),
+    tools: Sequence[str] = (),
+    expires: float | None = None,
+) -> StoredCredential:
+    """Without `scopes`, those of the role."""
+    return StoredCredential(
+        id=secrets.token_hex(6),
+        kind=kind,
+        digest=digest_of(secret),
+        name=name,
+        user=user,
+        role=role.value,
+        scopes=tuple(sorted(scopes or ROLE_SCOPES[role])),
+        tools=tuple(tools),
+        created=now,
+        expires=expires,
+    )
 
 
 def read_tokens(tables: Sequence[Mapping[str, Any]], reveal: Reveal, source: str = "serve.tokens") -> Tokens:
@@ -80,10 +184,12 @@ def _read(table: Mapping[str, Any], reveal: Reveal, source: str) -> Token:
     user = table.get("user")
     if not isinstance(user, str) or not user.strip():
         raise ConfigError("the token has no user", source=source, key="user", fix='user = "ada"')
+    role = _role(table.get("role", Role.VIEWER.value), source)
     credential = Credential(
         id=digest.hex()[:16],
-        principal=Principal(user=user, role=_role(table.get("role", Role.VIEWER.value), source)),
+        principal=Principal(user=user, role=role),
         tools=tuple(table.get("tools", ())),
+        scopes=frozenset(map(AccessScope, table.get("scopes", ()))) or ROLE_SCOPES[role],
     )
     return Token(digest=digest, credential=credential)
 

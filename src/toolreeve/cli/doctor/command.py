@@ -17,7 +17,7 @@ from toolreeve.core.errors import ExitStatus, ToolError, ToolreeveError
 @click.option("--fix", is_flag=True, help="Create missing directories and set their permissions.")
 def doctor(*, fix: bool) -> int:
     """Check what is enforced here, what is not, and how to fix it."""
-    checks = list(_run_checks(current(), fix=fix))
+    checks = list(run_checks(current(), fix=fix))
     failed = [check for check in checks if check.status is Status.FAIL]
     if current().json:
         print_json({"ok": not failed, "checks": [check.to_dict() for check in checks]})
@@ -31,7 +31,7 @@ def doctor(*, fix: bool) -> int:
     return ExitStatus.TOOL_ERROR if failed else ExitStatus.OK
 
 
-def _run_checks(options: Options, *, fix: bool) -> Iterator[Check]:
+def run_checks(options: Options, *, fix: bool) -> Iterator[Check]:
     from toolreeve.cli.doctor import checks, controls
 
     yield from checks.check_machine()

@@ -38,6 +38,9 @@ class SqliteChanges:
     async def last_calls(self, count: int) -> Sequence[str]:
         return await self._engine.read(partial(_last_calls, count=count))
 
+    async def states(self, call_ids: Sequence[str]) -> Mapping[str, bool]:
+        return await self._engine.read(partial(_states, call_ids=call_ids))
+
     async def recent(self, count: int) -> Sequence[Change]:
         return await self._engine.read(partial(_recent, count=count))
 
@@ -71,6 +74,12 @@ def _mark_undone(database: sqlite3.Connection, *, number: int) -> None:
 def _last_calls(database: sqlite3.Connection, *, count: int) -> list[str]:
     query = "SELECT call_id FROM undo WHERE NOT undone AND session != '' GROUP BY call_id ORDER BY max(id) DESC LIMIT ?"
     return [call_id for (call_id,) in database.execute(query, (count,))]
+
+
+def _states(database: sqlite3.Connection, *, call_ids: Sequence[str]) -> dict[str, bool]:
+    wanted = "SELECT value FROM json_each(?)"
+    query = f"SELECT call_id, min(undone) FROM undo WHERE call_id IN ({wanted}) GROUP BY call_id"  # noqa: S608
+    return {call_id: bool(undone) for call_id, undone in database.execute(query, (json.dumps(list(call_ids)),))}
 
 
 def _recent(database: sqlite3.Connection, *, count: int) -> list[Change]:

@@ -176,4 +176,18 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX content_labels_at ON content_labels (at)
     """,
+    """
+    CREATE TABLE credentials (
+        id      TEXT PRIMARY KEY,
+        kind    TEXT NOT NULL,
+        digest  BLOB NOT NULL UNIQUE,
+        name    TEXT NOT NULL,
+        user    TEXT NOT NULL,
+        role    TEXT NOT NULL,
+        scopes  BLOB NOT NULL,
+        tools   BLOB NOT NULL,
+        created REAL NOT NULL,
+        expires REAL
+    )
+    """,
 )

@@ -1,0 +1,1 @@
+"""REST under `/api/v1`: each module declares the endpoints of one topic."""

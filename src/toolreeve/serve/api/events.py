@@ -1,0 +1,97 @@
+"""Endpoints of events: a resumable stream of server-sent events."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from pydantic import Field
+from starlette.responses import Response
+
+from toolreeve.serve.api.call_rows import new_row
+from toolreeve.serve.api.endpoint import SSE, ApiRequest, Endpoints, Query
+from toolreeve.serve.api.problems import Problem
+from toolreeve.serve.api.services import ApiServices
+from toolreeve.serve.api.streams import event_stream, frame
+from toolreeve.serve.event_feed import FedEvent, without_arguments
+from toolreeve.serve.tokens import Credential
+
+events = Endpoints("events")
+NAMES = {
+    "approval_requested": "approval.requested",
+    "approval_resolved": "approval.resolved",
+    "approval_withdrawn": "approval.withdrawn",
+    "server_up": "server.state",
+    "server_away": "server.state",
+    "tool_changed": "tool.changed",
+    "policy_changed": "policy.changed",
+    "record_gap": "chain.state",
+    "tool_progress": "call.progress",
+}
+"""The names of events on the stream, besides those of `tool_execution`; other kinds keep their own."""
+
+
+class EventQuery(Query):
+    kinds: Annotated[str | None, Field(max_length=500, description="Only these kinds or names, with commas.")] = None
+    task: Annotated[str | None, Field(max_length=100, description="Only events of this call.")] = None
+    after: Annotated[int | None, Field(ge=0, le=2**62, description="As Last-Event-ID, for clients without it.")] = None
+
+
+@events.get("/events", produces=(SSE,))
+async def stream_events(request: ApiRequest, query: EventQuery) -> Response:
+    """Stream events as they happen. `Last-Event-ID` continues after that event, from the record."""
+    after = query.after if query.after is not None else _last_event_id(request)
+    frames = _frames(request.services, request.credential, query, after)
+    return event_stream(frames, is_open=lambda: request.services.tokens.is_valid(request.credential))
+
+
+async def _frames(
+    services: ApiServices, credential: Credential, query: EventQuery, after: int | None
+) -> AsyncIterator[bytes]:
+    yield b"retry: 1000\n\n"
+    async for name, envelope, seq in select_events(services, credential, query, after):
+        yield frame(name, envelope, seq)
+
+
+async def select_events(
+    services: ApiServices, credential: Credential, query: EventQuery, after: int | None
+) -> AsyncIterator[tuple[str, dict[str, Any], int | None]]:
+    """Name, envelope and number of each selected event."""
+    kinds = {each.strip() for each in query.kinds.split(",")} if query.kinds else None
+    async for fed in services.feed.listen(after):
+        name = name_of(fed)
+        if kinds is not None and not kinds & {name, fed.event.event}:
+            continue
+        if query.task is None or fed.event.task_id == query.task:
+            yield name, envelope_of(fed, credential), fed.seq
+
+
+def name_of(fed: FedEvent) -> str:
+    if fed.event.event == "tool_execution":
+        return "call.started" if fed.event.data.get("status") == "started" else "call.finished"
+    return NAMES.get(fed.event.event, fed.event.event)
+
+
+def envelope_of(fed: FedEvent, credential: Credential) -> dict[str, Any]:
+    """The event, with the row of the call that it is about."""
+    visible = credential.may_see(_user(fed))
+    event = fed.event if visible else without_arguments(fed.event)
+    envelope = event.to_dict()
+    if fed.record is not None and fed.event.event == "tool_execution":
+        envelope["data"]["row"] = new_row(fed.record, visible=visible)
+    return envelope
+
+
+def _user(fed: FedEvent) -> Any:
+    """Whose event it is; empty for those of no user, such as a server's state."""
+    if fed.record is not None:
+        return fed.record.body.get("user")
+    user = fed.event.data.get("user")
+    return user.get("user") if isinstance(user, dict) else user
+
+
+def _last_event_id(request: ApiRequest) -> int | None:
+    shown = request.http.headers.get("last-event-id")
+    if shown is None or shown == "":
+        return None
+    if not shown.isascii() or not shown.isdigit() or len(shown) > 18:
+        raise Problem(422, f"Last-Event-ID must be the id of an event, not {shown!r:.100}")
+    return int(shown)

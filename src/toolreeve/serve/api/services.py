@@ -1,0 +1,56 @@
+"""What the endpoints use besides the runtime."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from toolreeve.serve.tokens import Tokens
+
+if TYPE_CHECKING:
+    from toolreeve.record.recent_results import RecentResults
+    from toolreeve.runtime.toolreeve import Toolreeve
+    from toolreeve.serve.api.running import RunningCalls
+    from toolreeve.serve.event_feed import EventFeed
+    from toolreeve.serve.mcp.http import ToolViews
+
+Rows = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
+
+
+async def no_rows() -> Sequence[Mapping[str, Any]]:
+    return ()
+
+
+@dataclass(slots=True)
+class ChainState:
+    """What the last verification of the record found; None before the first."""
+
+    state: str | None = None
+    verified_at: float | None = None
+    broken_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServices:
+    """`doctor` runs the checks, `clients` lists the MCP clients of this machine; both belong to the command line."""
+
+    reeve: "Toolreeve"
+    views: "ToolViews"
+    tokens: Tokens
+    feed: "EventFeed"
+    running: "RunningCalls"
+    now: Callable[[], float]
+    results: "RecentResults"
+    doctor: Rows = no_rows
+    clients: Rows = no_rows
+    started: float = 0.0
+    chain: ChainState = field(default_factory=ChainState)
+
+    async def refresh_tokens(self) -> None:
+        """Accept what is stored now, and nothing else that was."""
+        self.tokens.replace_stored(await self.reeve.credentials.list(now=self.now()))
+
+    async def revoke(self, number: str) -> bool:
+        """Revoke a stored credential: its next request is refused, and its open streams end."""
+        found = await self.reeve.credentials.revoke(number)
+        await self.refresh_tokens()
+        return found is not None

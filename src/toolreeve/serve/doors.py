@@ -1,0 +1,102 @@
+"""All doors of a runtime as one HTTP application: MCP, REST, metrics, console."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from toolreeve.core.errors import ToolError
+from toolreeve.serve.access import AccessControl
+from toolreeve.serve.api.catalogue import ENDPOINTS
+from toolreeve.serve.api.router import ApiRouter
+from toolreeve.serve.api.running import RunningCalls
+from toolreeve.serve.api.services import ApiServices, Rows, no_rows
+from toolreeve.serve.app import MCP, Application
+from toolreeve.serve.console_files import ConsoleFiles
+from toolreeve.serve.event_feed import EventFeed
+from toolreeve.serve.limits import ServerLimits
+from toolreeve.serve.login import Login
+from toolreeve.serve.mcp.door import new_handlers
+from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
+
+if TYPE_CHECKING:
+    from toolreeve.runtime.toolreeve import Toolreeve
+
+TOKEN_CHECK_SECONDS = 1.0
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@asynccontextmanager
+async def new_application(
+    reeve: "Toolreeve",
+    access: AccessControl,
+    views: ToolViews,
+    limits: ServerLimits,
+    *,
+    doctor: Rows = no_rows,
+    clients: Rows = no_rows,
+) -> AsyncIterator[Application]:
+    """For a started runtime. `doctor` and `clients` are as in `ApiServices`."""
+    handlers = new_handlers(reeve)
+    mcp = McpHttpDoor(handlers, views, limits.sessions)
+    feed = EventFeed(reeve.audit, reeve.bus)
+    services = ApiServices(
+        reeve=reeve,
+        views=views,
+        tokens=access.tokens,
+        feed=feed,
+        running=RunningCalls(reeve),
+        results=reeve.keep_results(),
+        now=time.time,
+        started=time.time(),
+        doctor=doctor,
+        clients=clients,
+    )
+    stops = [handlers.close, feed.close]
+
+    def stop() -> None:
+        while stops:
+            stops.pop()()
+
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(mcp.open())
+        await services.refresh_tokens()
+        for work in (feed.run(), _follow_tokens(services)):
+            stack.push_async_callback(_end, asyncio.create_task(work))
+        stack.push_async_callback(services.running.close)
+        stack.callback(stop)
+        yield Application(access, _routes(mcp, services), stop, _public_routes(services))
+
+
+def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:
+    async def metrics(_: Request) -> Response:
+        return PlainTextResponse(services.reeve.metrics.render(), media_type=METRICS_TYPE)
+
+    return [Route(MCP, mcp), Route("/metrics", metrics), *ApiRouter(ENDPOINTS, services).routes()]
+
+
+def _public_routes(services: ApiServices) -> list[BaseRoute]:
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    login = Login(services.reeve.credentials, services.now, services.refresh_tokens)
+    return [Route("/health", health), *login.routes(), *ConsoleFiles().routes()]
+
+
+async def _follow_tokens(services: ApiServices) -> None:
+    """Apply what `toolreeve tokens` adds and revokes while we run."""
+    while True:
+        await asyncio.sleep(TOKEN_CHECK_SECONDS)
+        with contextlib.suppress(ToolError):  # the store cannot be read just now
+            await services.refresh_tokens()
+
+
+async def _end(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait({task})

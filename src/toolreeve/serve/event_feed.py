@@ -1,0 +1,190 @@
+"""Event feed: what happens in all processes, for any number of listeners.
+
+Durable events come from the record, numbered by it, so that no listener that reads loses one, however slow: what has
+left the ring is read from the store again. Transient events (progress, server states, starts of read-only calls) come
+from this process alone and are in the ring only. Memory is the ring, not the listeners.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from toolreeve.core.errors import ToolError
+from toolreeve.core.events import Event
+from toolreeve.record.audit import Audit, AuditRecord
+from toolreeve.record.events import event_of
+
+if TYPE_CHECKING:
+    from toolreeve.record.bus import Bus
+
+RING = 5_000
+BUSY_SECONDS = 0.05
+IDLE_SECONDS = 0.5
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FedEvent:
+    """`seq` is the number of its record; None for a transient event. `record` is for events that have one."""
+
+    position: int
+    event: Event
+    seq: int | None = None
+    record: AuditRecord | None = None
+
+
+class EventFeed:
+    """Reads the record only while somebody listens. `run` must run meanwhile."""
+
+    def __init__(self, audit: Audit, bus: "Bus", *, ring: int = RING) -> None:
+        self._audit = audit
+        self._bus = bus
+        self._ring: deque[FedEvent] = deque(maxlen=ring)
+        self._next = 0
+        self._last_seq = 0
+        self._started_ids: deque[str] = deque(maxlen=1000)
+        self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._listeners = 0
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        return self._listeners
+
+    async def run(self) -> None:
+        """Follow the record and the bus until it is cancelled."""
+        self._last_seq = await self._audit.last()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow_bus())
+            tasks.create_task(self._follow_record())
+
+    def close(self) -> None:
+        """End all listeners."""
+        self._closed = True
+        self._notify()
+
+    async def listen(self, after: int | None = None) -> AsyncIterator[FedEvent]:
+        """The events from now on, or those after the record `after` first. Ends when the feed closes."""
+        self._listeners += 1
+        self._wanted.set()
+        try:
+            await self._catch_up_with_record()
+            position = self._next
+            seq = self._last_seq
+            if after is not None and after < seq:
+                async for fed in self._stored(after, seq):
+                    yield fed
+            async for fed in self._live(position, seq):
+                yield fed
+        finally:
+            self._listeners -= 1
+            if not self._listeners:
+                self._wanted.clear()
+
+    async def _live(self, position: int, seq: int) -> AsyncIterator[FedEvent]:
+        while not self._closed:
+            changed = self._changed
+            for fed in self._since(position):
+                if fed.position > position:  # the listener was too slow: read on from the store
+                    async for stored in self._stored(seq, self._seq_before(fed)):
+                        yield stored
+                position = fed.position + 1
+                if fed.seq is None or fed.seq > seq:
+                    seq = fed.seq or seq
+                    yield fed
+            if position == self._next and not self._closed:
+                await changed.wait()
+
+    def _since(self, position: int) -> Sequence[FedEvent]:
+        count = min(self._next - position, len(self._ring), PAGE)
+        if count <= 0:
+            return ()
+        start = max(len(self._ring) - (self._next - position), 0)
+        return [self._ring[index] for index in range(start, min(start + count, len(self._ring)))]
+
+    def _seq_before(self, fed: FedEvent) -> int:
+        """The last record before this place in the ring."""
+        if fed.seq is not None:
+            return fed.seq - 1
+        return next((each.seq - 1 for each in self._ring if each.position > fed.position and each.seq), self._last_seq)
+
+    async def _stored(self, after: int, until: int) -> AsyncIterator[FedEvent]:
+        while after < until:
+            chunk = await self._audit.after(after)
+            for record in chunk:
+                if record.seq > until:
+                    return
+                after = record.seq
+                if (event := event_of(record)) is not None:
+                    yield FedEvent(-1, event, record.seq, record)
+            if not chunk:
+                return
+
+    async def _follow_bus(self) -> None:
+        async with self._bus.subscribe() as events:
+            async for event in events:
+                if self._is_transient(event):
+                    self._add(event)
+
+    def _is_transient(self, event: Event) -> bool:
+        """Whether the record will not tell of it."""
+        if event.event == "tool_execution":
+            return event.data.get("status") == "started"
+        return event.event not in ("approval_resolved", "record_gap")
+
+    async def _follow_record(self) -> None:
+        pause = IDLE_SECONDS
+        while True:
+            if not self._listeners:
+                await self._wanted.wait()
+            found = 0
+            with contextlib.suppress(ToolError):  # the store cannot be read just now
+                found = await self._catch_up_with_record()
+            pause = BUSY_SECONDS if found else min(pause * 1.5, IDLE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
+                    await asyncio.sleep(BUSY_SECONDS)
+
+    async def _catch_up_with_record(self) -> int:
+        count = 0
+        while chunk := await self._audit.after(self._last_seq):
+            for record in chunk:
+                if record.seq <= self._last_seq:
+                    continue  # another task was faster
+                self._last_seq = record.seq
+                count += 1
+                if (event := event_of(record)) is not None:
+                    self._add(event, record)
+        return count
+
+    def _add(self, event: Event, record: AuditRecord | None = None) -> None:
+        if event.data.get("status") == "started":
+            if event.task_id in self._started_ids:
+                return
+            self._started_ids.append(event.task_id)
+        seq = None if record is None else record.seq
+        self._ring.append(FedEvent(self._next, event, seq, record))
+        self._next += 1
+        self._notify()
+
+    def _notify(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def without_arguments(event: Event) -> Event:
+    """For those who may not see what a call was about."""
+    hidden = ("parameters", "args", "question", "card", "text", "edited", "message", "error", "preview", "difference")
+    kept: dict[str, Any] = {key: value for key, value in event.data.items() if key not in hidden}
+    error = event.data.get("error")
+    if isinstance(error, dict):
+        kept["error"] = {"code": error.get("code"), "message": ""}
+    return replace(event, data={**kept, "hidden": True})
+
+
+Select = Callable[[FedEvent], bool]
