@@ -45,12 +45,6 @@ def test_it_refuses_to_be_reachable_for_others_without_a_token_and_says_what_to_
     assert printed.out == ""
 
 
-def test_it_asks_what_to_serve(shell: Shell) -> None:
-    printed = shell.spawn("serve")
-
-    assert (printed.status, "--mcp" in printed.err) == (2, True)
-
-
 def test_a_port_that_is_taken_is_named_with_a_way_out(shell: Shell) -> None:
     with served(shell) as url:
         port = url.split(":")[2].split("/")[0]
@@ -68,11 +62,13 @@ def test_a_word_of_the_toolset_that_chooses_nothing_is_refused(shell: Shell) -> 
 
 
 def test_it_serves_what_was_chosen_and_ends_at_once_when_told_to(shell: Shell) -> None:
-    command = [sys.executable, "-m", "toolreeve", "serve", "--mcp", "--port", "0", "--tools", "calculate"]
+    command = [sys.executable, "-m", "toolreeve", "serve", "--port", "0", "--tools", "calculate"]
     process = subprocess.Popen(command, cwd=shell.workspace, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stderr is not None
     url = process.stderr.readline().decode().split()[-1]
     limits = process.stderr.readline()
+    link = process.stderr.readline().decode().split()[-1]
+    console = httpx2.get(link, timeout=20)
     can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     listed = httpx2.post(url, json=request("tools/list", meta=can), headers=LISTING, timeout=20).json()
     process.send_signal(signal.SIGTERM)
@@ -81,6 +77,7 @@ def test_it_serves_what_was_chosen_and_ends_at_once_when_told_to(shell: Shell) -
     assert [each["name"] for each in listed["result"]["tools"]] == ["calculate"]
     assert (process.returncode, out, err) == (0, b"", b"")
     assert limits.startswith(b"toolreeve: at most connections: ")
+    assert (console.status_code, console.headers["location"]) == (303, "/")
 
 
 def test_tokens_of_the_settings_open_the_door_and_nothing_else_does(shell: Shell) -> None:

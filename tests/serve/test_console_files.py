@@ -31,18 +31,26 @@ def test_each_page_has_a_nonce_of_its_own_for_its_styles_only(client: TestClient
     policy = first.headers["content-security-policy"]
     assert len({*nonces, "__CSP_NONCE__"}) == 3
     assert f"style-src 'self' 'nonce-{nonces[0]}'" in policy
-    assert ("script-src 'self';" in policy, "unsafe" in policy, "frame-ancestors 'none'" in policy) == (True, False, True)
+    assert ("script-src 'self';" in policy, "unsafe" in policy, "frame-ancestors 'none'" in policy) == (
+        True,
+        False,
+        True,
+    )
 
 
 def test_assets_are_cached_for_good_and_pages_are_not(client: TestClient) -> None:
     asset = client.get("/assets/app-1a2b.js")
 
     assert (asset.text, "javascript" in asset.headers["content-type"]) == ("run()", True)
-    assert ("immutable" in asset.headers["cache-control"], client.get("/").headers["cache-control"]) == (True, "no-store")
+    assert ("immutable" in asset.headers["cache-control"], client.get("/").headers["cache-control"]) == (
+        True,
+        "no-store",
+    )
 
 
 @pytest.mark.parametrize(
-    "path", ["/../secret.txt", "/%2e%2e/secret.txt", "/assets/../../secret.txt", "/assets/missing.js", "/index.html.bak"]
+    "path",
+    ["/../secret.txt", "/%2e%2e/secret.txt", "/assets/../../secret.txt", "/assets/missing.js", "/index.html.bak"],
 )
 def test_no_path_leads_out_of_the_directory_or_to_a_page_in_place_of_a_file(client: TestClient, path: str) -> None:
     answer = client.get(path)

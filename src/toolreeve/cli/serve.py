@@ -78,8 +78,7 @@ async def _serve(
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}")
         note(f"at most {'; '.join(describe(limits))}")
-        note(f"REST at {url}/api/v1, metrics at {url}/metrics")
-        note(f"console, for one login within 15 minutes: {await new_link(runtime.credentials, time.time(), url)}")
+        note(f"console, for one login: {await new_link(runtime.credentials, time.time(), url)}")
         await HttpServer(application, limits).serve([place])
 
 

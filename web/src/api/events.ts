@@ -74,8 +74,9 @@ function reopen(): void {
 
 function deliver(message: MessageEvent<string>): void {
   heard();
-  const event = JSON.parse(message.data) as LiveEvent;
-  if (!event.event) return;
+  const envelope = JSON.parse(message.data) as LiveEvent;
+  if (!envelope.event) return;
+  const event = { ...envelope, event: message.type };
   const stale = STALE[event.event];
   if (stale) invalidate(...stale);
   listeners.forEach((each) => each(event));

@@ -133,7 +133,9 @@ async def cancel_call(request: ApiRequest, call_id: str) -> CallCancelled:
     return {"call_id": call_id, "cancelled": True}
 
 
-@calls.post("/calls/{call_id}/rerun", AccessScope.CALL, returns=ToolResultBody, streams=True, statuses={202: CallAccepted})
+@calls.post(
+    "/calls/{call_id}/rerun", AccessScope.CALL, returns=ToolResultBody, streams=True, statuses={202: CallAccepted}
+)
 async def rerun_call(request: ApiRequest, call_id: str, body: RerunBody) -> Response:
     """Run a call again as a new one, with the arguments on record."""
     last = (await find_records(request, call_id))[-1]
@@ -146,7 +148,9 @@ async def rerun_call(request: ApiRequest, call_id: str, body: RerunBody) -> Resp
     return await run_call(request, new_call(request, tool.spec.name, args, session=body.session))
 
 
-@calls.post("/calls/{call_id}/undo", AccessScope.CALL, returns=ToolResultBody, streams=True, statuses={202: CallAccepted})
+@calls.post(
+    "/calls/{call_id}/undo", AccessScope.CALL, returns=ToolResultBody, streams=True, statuses={202: CallAccepted}
+)
 async def undo_call(request: ApiRequest, call_id: str, body: UndoBody) -> Response:
     """Revert the file changes of a call. This is itself a recorded call, which the scope `approve` approves."""
     last = (await find_records(request, call_id))[-1]

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from toolreeve.core import json
 from toolreeve.serve.api.problems import Problem
-from toolreeve.serve.tokens import Credential, AccessScope
+from toolreeve.serve.tokens import AccessScope, Credential
 
 if TYPE_CHECKING:
     from toolreeve.serve.api.services import ApiServices

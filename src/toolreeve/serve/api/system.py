@@ -88,7 +88,9 @@ async def show_status(request: ApiRequest) -> StatusReport:
         "running": reeve.running_count,
         "listeners": services.feed.listeners,
         "uptime_seconds": round(services.now() - services.started, 1),
-        "problems": [str(problem) for problem in reeve.problems] if AccessScope.CALL in request.credential.scopes else [],
+        "problems": [str(problem) for problem in reeve.problems]
+        if AccessScope.CALL in request.credential.scopes
+        else [],
     }
 
 

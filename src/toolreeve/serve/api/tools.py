@@ -138,7 +138,9 @@ async def show_tool(request: ApiRequest, name: str) -> ToolDetail:
     }
 
 
-@tools.post("/tools/{name:path}/call", AccessScope.CALL, returns=ToolResultBody, streams=True, statuses={202: CallAccepted})
+@tools.post(
+    "/tools/{name:path}/call", AccessScope.CALL, returns=ToolResultBody, streams=True, statuses={202: CallAccepted}
+)
 async def call_tool(request: ApiRequest, name: str, body: CallBody) -> Response:
     """Call a tool. `Prefer: respond-async` answers at once; `Accept: text/event-stream` streams progress."""
     bound = find_tool(request, name)
