@@ -14,7 +14,8 @@ from itertools import product
 from toolreeve.core import evaluators
 from toolreeve.core.evaluators import plain_name
 from toolreeve.scripted.checks.check_site import CheckSite
-from toolreeve.scripted.checks.data_flow import ANY_FILE, DECLARES, DIRECTORIES, DataFlow
+from toolreeve.scripted.checks.data_flow import ANY_FILE, DIRECTORIES, DataFlow
+from toolreeve.scripted.checks.declarations import DECLARES
 from toolreeve.scripted.checks.languages import STANDARD_INPUT, LanguageCheck
 from toolreeve.scripted.checks.options import ENUM, OptionCheck
 from toolreeve.scripted.syntax import TemplateProblem

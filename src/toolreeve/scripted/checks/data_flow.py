@@ -7,7 +7,6 @@ in.
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from itertools import product
 
 from toolreeve.core.evaluators import (
     AWKS,
@@ -20,9 +19,16 @@ from toolreeve.core.evaluators import (
     WRITERS,
     plain_name,
 )
-from toolreeve.scripted.checks.grammar import parse_bash
-from toolreeve.scripted.checks.variables import Filled, filled_by, may_fill, may_unset
-from toolreeve.scripted.syntax import TemplateProblem
+from toolreeve.scripted.checks.declarations import (
+    ASSIGNS,
+    FROM_OUTSIDE,
+    IDENTIFIER,
+    REDIRECTS,
+    Declarations,
+    Words,
+    name_of,
+)
+from toolreeve.scripted.checks.variables import Filled, filled_by
 from toolreeve.scripted.words import (
     DIRECTORY_TILDE,
     EXPANSIONS,
@@ -31,24 +37,12 @@ from toolreeve.scripted.words import (
     Node,
     ValueHole,
     Word,
-    WordReader,
     first_taint,
     text_of,
     walk,
 )
 
-_FROM_OUTSIDE = frozenset(
-    {*map(str, range(1, 10)), "@", "*", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "COPROC", "_"}
-    | {"BASH_ARGV", "BASH_COMMAND"}
-)
-_OWN_INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"})
-"""Variables of bash itself that evaluate what is assigned to them."""
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 _FILE_IN_CODE = re.compile(r"""["']([\w./-]+)["']|(?:(?<=w )|(?<=>))[\w./-]+""")
-_ASSIGNS = re.compile(r"\$\{(\w+):?=")
-_WORDS = ("word", "string", "raw_string", "concatenation", "command_name")
-DECLARES = frozenset({"declare", "export", "local", "readonly", "typeset"})
 _UNPACKERS = frozenset({"7z", "7za", "7zr", "7zz", "ar", "cpio", "patch", "pax", "unrar", "unzip", "uudecode"})
 _TARS = frozenset({"bsdtar", "gtar", "star", "tar"})
 DIRECTORIES = frozenset({"PWD", "OLDPWD", "DIRSTACK"})
@@ -61,11 +55,8 @@ _CREATORS = frozenset(
 _LISTERS = frozenset({"compgen", "dir", "du", "fd", "fdfind", "find", "ls", "tree", "vdir"})
 _NOT_NAMES = ("case_item", "expansion", "test_command", "binary_expression", "unary_expression")
 """Where a pattern is not replaced by names of files."""
-_MAX_SPELLINGS = 16
-_MAX_NESTED = 5
 ANY_FILE = "*"
 PROGRAMMED = frozenset({*AWKS, *SEDS, *INTERPRETERS, *SQL_DIALECTS})
-Words = list[Word]
 
 
 def is_input(redirect: Node) -> bool:
@@ -73,7 +64,7 @@ def is_input(redirect: Node) -> bool:
     return text_of(redirect).lstrip("0123456789").startswith("<")
 
 
-class DataFlow:
+class DataFlow(Declarations):
     """`holes` are the references of this text, by their index in the array; `outer` are names, and `files` files, that
     an outer shell has tainted."""
 
@@ -84,55 +75,14 @@ class DataFlow:
         outer: frozenset[str] = frozenset(),
         files: frozenset[str] = frozenset(),
     ) -> None:
-        self.root = root
-        self.holes = holes
-        self._outer = outer
-        self.integers: set[str] = set(_OWN_INTEGERS)
-        self.maps: set[str] = set()
-        self.references: set[str] = set()
-        self.exported: set[str] = set()
-        self.names: set[str] = {*_FROM_OUTSIDE, *outer}
-        self.functions: dict[str, list[Node]] = {}
+        self.names: set[str] = {*FROM_OUTSIDE, *outer}
         self.tainted_functions: set[str] = set()
         self.tainted_files: set[str] = set(files)
         self.created = ""
-        self.assigned: dict[str, list[Node]] = {}
-        self._changed: set[str] = set()
         self.filled: dict[str, Node] = {}
-        self.unclear: Node | None = None
         self.fed: dict[int, str] = {}
-        self._exports_all = False
-        self._reader = WordReader(holes, self.taint, self._replaced)
-        self._nodes: list[Node] = []
-        self._read(list(walk(root)))
+        super().__init__(root, holes, outer)
         self.spread()
-
-    def _read(self, nodes: list[Node]) -> None:
-        """The script, and what it gives to `eval` and `trap`: that is part of the same shell."""
-        read: set[str] = set()
-        for _ in range(_MAX_NESTED):
-            self._nodes += nodes
-            self._find_declared(nodes)
-            texts = {text for node in nodes if node.type == "command" for text in self._evaluated(node)} - read
-            read |= texts
-            nodes = [node for text in sorted(texts) for node in _nodes_of(text)]
-
-    def _evaluated(self, command: Node) -> list[str]:
-        """The code that `eval` or `trap` gets, as far as it is fixed."""
-        words = self._command_words(command)
-        while words and set(self._texts(words[0])) & {"builtin", "command", "--"}:
-            words = words[1:]
-        names = set(self._texts(words[0])) if words else set()
-        if "trap" in names:
-            return [text for word in words[1:3] for text in self._texts(word) or [word.code]]
-        if "eval" not in names:
-            return []
-        choices = [self._texts(word) or [word.code] for word in words[1:]]
-        return [" ".join(texts) for texts in _products(choices)] or [" ".join(word.code for word in words[1:])]
-
-    def _command_words(self, command: Node) -> Words:
-        own = (each for each in command.children if each.type not in (*_REDIRECTS, "variable_assignment"))
-        return [self.word(each) for each in own]
 
     def spread(self) -> None:
         """Propagate the taint until nothing new is found."""
@@ -143,9 +93,6 @@ class DataFlow:
         """What the code of an inner shell wrote from values."""
         self.tainted_files |= inner.tainted_files
         self.created = self.created or inner.created
-
-    def word(self, node: Node) -> Word:
-        return self._reader.word(node)
 
     def taint(self, node: Node) -> str:
         """The caller's value in a node, as a person would name it; empty if there is none."""
@@ -193,7 +140,7 @@ class DataFlow:
             for name in (called, called.rpartition("/")[2]):
                 if name in self.tainted_functions:
                     return name
-            own = each.type in (*_REDIRECTS, "variable_assignment") or called.startswith("-")
+            own = each.type in (*REDIRECTS, "variable_assignment") or called.startswith("-")
             if not own and called not in ("builtin", "command", "env"):
                 break
         return ""
@@ -204,7 +151,7 @@ class DataFlow:
             if self.holes[int(found)].tainted:
                 return self.holes[int(found)].label
         own = REFERENCE.sub(" ", text)
-        named = [*_IDENTIFIER.findall(own), *re.findall(r"\$\{?([0-9@*])", own)]
+        named = [*IDENTIFIER.findall(own), *re.findall(r"\$\{?([0-9@*])", own)]
         return next((name for name in named if name in self.names), "")
 
     def is_tainted_file(self, path: str) -> bool:
@@ -213,137 +160,6 @@ class DataFlow:
         if not name or not self.tainted_files:
             return False
         return any(fnmatchcase(tainted, name) for tainted in self.tainted_files if tainted != ANY_FILE)
-
-    def is_function(self, name: str, call: Node) -> bool:
-        """Whether a call certainly runs a function instead of the program of this name, also inside the function."""
-        definitions = self.functions.get(name, [])
-        if not any(each.parent.type == "program" and each.end_byte <= call.start_byte for each in definitions):
-            return False
-        if any(may_unset(node, name) for node in self._nodes):
-            return False
-        return not any(self._calls(each, plain_name(name)) for each in definitions)
-
-    def _calls(self, function: Node, program: str) -> bool:
-        words = (part for part in walk(function.child_by_field_name("body")) if part.type in _WORDS)
-        return any(plain_name(self.word(each).text or "") == program for each in words)
-
-    def constants(self, name: str) -> list[str] | None:
-        """The texts that a variable may hold, or None if they are not fixed."""
-        if name in self.names or name not in self.assigned or name in self._changed:
-            return None
-        texts = [self.word(value).text for value in self.assigned[name] if value.type != "array"]
-        fixed = [text for text in texts if text is not None]
-        return fixed if fixed and len(fixed) == len(self.assigned[name]) else None
-
-    def spellings(self, word: Word) -> list[str]:
-        """Every text that a word may be; none if one is not fixed."""
-        choices = [[part] if isinstance(part, str) else self.constants(part.variable) or [] for part in word.parts]
-        return ["".join(texts) for texts in _products(choices)]
-
-    def only_assigned(self, name: str) -> Words | None:
-        """What `name=…` puts into a variable; None if something else may set it, or it is set from itself."""
-        values = self.assigned.get(name, [])
-        if not values or name in _FROM_OUTSIDE or name in self._outer or name in self.references:
-            return None
-        if any(value.type == "array" or self._refers(value) for value in values):
-            return None
-        if any(may_fill(node, name) for node in self._nodes):
-            return None
-        return [self.word(value) for value in values]
-
-    def _refers(self, value: Node) -> bool:
-        """Whether it contains an expansion of something other than a value."""
-        return any(
-            part.type in EXPANSIONS and REFERENCE.fullmatch(text_of(part).strip()) is None for part in walk(value)
-        )
-
-    def elements(self, name: str) -> Words | None:
-        """The words of an array, in the order of the script; None if something else sets it."""
-        values = self.assigned.get(name, [])
-        if not values or any(value.type != "array" for value in values):
-            return None
-        return [self.word(each) for value in values for each in value.children if each.type not in ("(", ")")]
-
-    def _find_declared(self, nodes: list[Node]) -> None:
-        for node in nodes:
-            if node.type == "function_definition":
-                self.functions.setdefault(text_of(node.child_by_field_name("name")), []).append(node)
-            elif node.type == "variable_assignment":
-                self._find_assigned(node)
-            elif node.type == "for_statement":
-                self._find_loop(node)
-            elif node.type == "expansion" and (found := _ASSIGNS.match(text_of(node).strip())):
-                self._changed.add(found[1])
-            elif node.type == "unset_command":
-                self._changed |= set(_IDENTIFIER.findall(text_of(node)))
-            elif node.type == "command" and re.match(r"set\s+-\w*a|set\s+-o\s+allexport", text_of(node)):
-                self._exports_all = True
-        for node in nodes:
-            if node.type == "declaration_command" or (node.type == "command" and self.declares(node)):
-                self._declare(node)
-
-    def _find_assigned(self, node: Node) -> None:
-        name = _name_of(node)
-        if any(each.type == "+=" for each in node.children):
-            self._changed.add(name)
-        if (value := node.child_by_field_name("value")) is not None:
-            self.assigned.setdefault(name, []).append(value)
-
-    def _find_loop(self, node: Node) -> None:
-        name = text_of(node.child_by_field_name("variable"))
-        values = node.children_by_field_name("value")
-        if not values or any(set("*?[{~") & set(text_of(value)) for value in values):
-            self._changed.add(name)
-        self.assigned.setdefault(name, []).extend(values)
-
-    def declares(self, node: Node) -> bool:
-        """Whether a command is a declaration: `builtin declare`, or the name of the builtin quoted."""
-        for word in self._command_words(node):
-            texts = set(self._texts(word))
-            if texts & DECLARES:
-                return True
-            if not texts & {"builtin", "command"} and not (word.text or "").startswith("-"):
-                break
-        return False
-
-    def _texts(self, word: Word) -> list[str]:
-        """The texts that a word may be, as far as they are fixed."""
-        if word.text is not None:
-            return [word.text]
-        part = word.parts[0]
-        return (self.constants(part.variable) or []) if word.is_whole_value and not isinstance(part, str) else []
-
-    def flags(self, node: Node) -> str:
-        """The letters of a declaration's options; those that matter if an option is not fixed."""
-        found = ""
-        for each in node.children[1:]:
-            if each.type in (*_REDIRECTS, "variable_assignment", "variable_name"):
-                continue
-            word = self.word(each)
-            texts = self._texts(word)
-            found += "".join(text for text in texts if text.startswith("-"))
-            if not texts and (word.leading is not None or word.start.startswith("-")):
-                found += "in"
-        return found
-
-    def _declare(self, node: Node) -> None:
-        flags = self.flags(node)
-        named = [each for each in node.children if each.type in ("variable_assignment", "variable_name")]
-        names = {_name_of(each) for each in named}
-        words = [self.word(each) for each in node.children[1:] if each not in named and each.type not in _REDIRECTS]
-        for word in words:
-            spelled = self.spellings(word)
-            names |= {found[0] for text in spelled if (found := _IDENTIFIER.match(text))}
-            if not spelled and set(flags) & {"i", "n"}:
-                self.unclear = self.unclear or node
-        if "i" in flags:
-            self.integers |= names
-        if "A" in flags:
-            self.maps |= names
-        if "n" in flags:
-            self.references |= names
-        if "x" in flags or text_of(node).startswith("export"):
-            self.exported |= names
 
     @property
     def size(self) -> int:
@@ -354,7 +170,7 @@ class DataFlow:
 
     def _grow(self) -> bool:
         before = self.size
-        for node in self._nodes:
+        for node in self.nodes:
             if (step := _STEPS.get(node.type)) is not None:
                 step(self, node)
         for name, definitions in self.functions.items():
@@ -371,18 +187,18 @@ class DataFlow:
     @property
     def tainted_environment(self) -> str:
         """An exported variable with the caller's text in it."""
-        own = self.names - _FROM_OUTSIDE
-        candidates = own if self._exports_all else own & self.exported
+        own = self.names - FROM_OUTSIDE
+        candidates = own if self.exports_all else own & self.exported
         return min(candidates, default="")
 
     def _assignment(self, node: Node) -> None:
         value = node.child_by_field_name("value")
         if value is not None and self.taint(value):
-            self.names.add(_name_of(node))
+            self.names.add(name_of(node))
 
     def _expansion(self, node: Node) -> None:
         """`${name:=value}` is an assignment too."""
-        found = _ASSIGNS.match(text_of(node).strip())
+        found = ASSIGNS.match(text_of(node).strip())
         if found and self.taint(node):
             self.names.add(found[1])
 
@@ -441,16 +257,16 @@ class DataFlow:
                     self.feed(each, taint)
 
     def _command(self, node: Node) -> None:
-        words = self._command_words(node)
+        words = self.command_words(node)
         if not words:
             return
-        texts = [(self._texts(word) or [""])[0] for word in words]
+        texts = [(self.texts_of(word) or [""])[0] for word in words]
         self._fill(node, filled_by(words, self.spellings))
         if first_taint(words) and _changes_directory(texts):
             self.names |= DIRECTORIES
         for part in node.children:
-            if part.type == "variable_assignment" and _name_of(part) in self.names:
-                self.exported.add(_name_of(part))
+            if part.type == "variable_assignment" and name_of(part) in self.names:
+                self.exported.add(name_of(part))
         name = plain_name(words[0].text or "")
         if name == "coproc":
             self.feed(node, "what is written to a coprocess")
@@ -536,12 +352,6 @@ def _last_name(path: str) -> str:
     return re.sub(r"['\"\\]", "", path).rstrip("/").rpartition("/")[2]
 
 
-def _name_of(node: Node) -> str:
-    if node.type == "variable_name":
-        return text_of(node)
-    return next((text_of(each) for each in walk(node) if each.type == "variable_name"), "")
-
-
 def _changes_directory(texts: list[str]) -> bool:
     return next((text for text in texts if text not in ("builtin", "command", "--")), "") in ("cd", "pushd")
 
@@ -573,19 +383,3 @@ def _possible_programs(words: Words) -> list[str]:
     """The words that may name the program: the first, and those after it if that is a wrapper."""
     names = [plain_name(word.text or "") for word in words]
     return names[:6] if names[0] in WRAPPERS else names[:1]
-
-
-def _products(choices: list[list[str]]) -> list[tuple[str, ...]]:
-    """Every choice of one from each; none if there are too many."""
-    count = 1
-    for choice in choices:
-        count *= len(choice)
-    return list(product(*choices)) if count <= _MAX_SPELLINGS else []
-
-
-def _nodes_of(code: str) -> list[Node]:
-    """Code that is not understood is refused where it is checked."""
-    try:
-        return list(walk(parse_bash(code)))
-    except TemplateProblem:
-        return []
