@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from toolreeve.core.context import Context
 from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.suggest import hint_similar
 
 if TYPE_CHECKING:
     from toolreeve.core.type_schema import TypedParameter
@@ -281,3 +282,29 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
         elif section is None and not line.startswith(":"):
             summary.append(line)
     return "\n".join(summary).strip(), notes
+
+
+def own_name_of(function: Any) -> str:
+    """The name of the function that a partial one wraps. Raises ToolreeveError if there is none."""
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__name__", None)
+    if name is None:
+        raise ToolreeveError(f"{function!r:.100} has no name: pass one, as in tool(name='…')(function)")
+    return str(name)
+
+
+def check_input(schema: Mapping[str, Any], signature: FunctionSignature, name: str) -> Mapping[str, Any]:
+    """An explicit input schema, checked against the function that receives the arguments."""
+    properties = schema.get("properties", {})
+    known = signature.schema["properties"]
+    if not signature.schema["additionalProperties"]:
+        for each in properties:
+            if each not in known:
+                raise ToolreeveError(
+                    f"tool {name!r}: the function has no parameter {each!r}{hint_similar(each, known)}"
+                )
+    for each in signature.schema["required"]:
+        if each not in properties and not schema.get("additionalProperties", True):
+            raise ToolreeveError(f"tool {name!r}: the function needs {each!r}, which the input schema does not have")
+    return schema

@@ -31,7 +31,7 @@ from toolreeve.core.limits import UNLIMITED, Caching, CircuitBreaker, Limits, Ra
 from toolreeve.core.result import Output
 from toolreeve.core.returned import as_output
 from toolreeve.core.schema import Schema
-from toolreeve.core.signature import FunctionSignature, read_signature
+from toolreeve.core.signature import FunctionSignature, check_input, own_name_of, read_signature
 from toolreeve.core.suggest import hint_similar
 from toolreeve.core.threads import run_interruptibly
 
@@ -332,11 +332,11 @@ def tool(
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
         plain, unbound = _unwrap(function)
         signature = read_signature(plain, skip_first=unbound)
-        own_name = name or _own_name(plain)
+        own_name = name or own_name_of(plain)
         spec = ToolSpec(
             name=own_name,
             description=description or signature.description or own_name,
-            input=_checked_input(input_schema, signature, own_name) if input_schema else signature.schema,
+            input=check_input(input_schema, signature, own_name) if input_schema else signature.schema,
             output=output_schema or signature.output,
             danger=static,
             category=category,
@@ -391,31 +391,6 @@ def _unwrap(function: Any) -> tuple[Any, bool]:
     in_class = bool(inside) and not inside.endswith("<locals>") and inspect.isfunction(function)
     first = next(iter(inspect.signature(function).parameters), "") if in_class else ""
     return function, first in ("self", "cls")
-
-
-def _own_name(function: Any) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    name = getattr(function, "__name__", None)
-    if name is None:
-        raise ToolreeveError(f"{function!r:.100} has no name: pass one, as in tool(name='…')(function)")
-    return str(name)
-
-
-def _checked_input(schema: Mapping[str, Any], signature: FunctionSignature, name: str) -> Mapping[str, Any]:
-    """An explicit input schema, checked against the function that receives the arguments."""
-    properties = schema.get("properties", {})
-    known = signature.schema["properties"]
-    if not signature.schema["additionalProperties"]:
-        for each in properties:
-            if each not in known:
-                raise ToolreeveError(
-                    f"tool {name!r}: the function has no parameter {each!r}{hint_similar(each, known)}"
-                )
-    for each in signature.schema["required"]:
-        if each not in properties and not schema.get("additionalProperties", True):
-            raise ToolreeveError(f"tool {name!r}: the function needs {each!r}, which the input schema does not have")
-    return schema
 
 
 def mcp_tool(
