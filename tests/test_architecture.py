@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,12 @@ def modules(*below: str) -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         if not below or name.split("/")[0] in below:
-            yield name, ast.parse(path.read_text())
+            yield name, parsed(path)
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def calls(tree: ast.Module) -> Iterator[str]:
@@ -49,6 +55,18 @@ def test_only_configuration_and_the_command_line_read_the_environment() -> None:
     }
 
     assert found == set()
+
+
+def test_only_the_record_speaks_to_the_database() -> None:
+    found = {
+        Path(name).parent.as_posix()
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        if any(alias.name == "sqlite3" for alias in node.names)
+    }
+
+    assert found == {"record/sqlite"}
 
 
 def test_every_module_begins_with_what_it_is() -> None:

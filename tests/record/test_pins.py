@@ -1,16 +1,12 @@
 """Pins in a real database: first seen is pinned, and only what was shown can be accepted."""
 
-import ast
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import toolreeve
 from toolreeve.record.pins import ChangedPin, OfferedDefinition, PinTable, WaitingPin
 from toolreeve.record.store import Store
-
-SOURCE = Path(toolreeve.__file__).parent
 
 
 def digest(definition: bytes) -> bytes:
@@ -64,15 +60,3 @@ async def test_a_tool_that_was_never_pinned_has_no_digest_and_cannot_be_accepted
     async with opened(tmp_path) as pins:
         assert await pins.pinned_digest("s", "here", "echo") is None
         assert await pins.accept("s", "here", {"echo": digest(b"new")}, digest) == []
-
-
-def test_only_the_record_speaks_to_the_database() -> None:
-    found = {
-        path.relative_to(SOURCE).parent.as_posix()
-        for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Import)
-        if any(alias.name == "sqlite3" for alias in node.names)
-    }
-
-    assert found == {"record/sqlite"}

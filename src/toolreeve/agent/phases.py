@@ -42,7 +42,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class CheckResult:
     """`passed` is None for a check that could not run, or that this project does not have."""
 
     tool: str
@@ -86,7 +86,7 @@ class PhasedRun(AgentRun):
         self.emit(AgentEvent(EventKind.PHASE, {"phase": str(phase)}))
         self.conversation.add(UserMessage(text=prompt))
 
-    async def _verify(self, loop: AgentLoop) -> list[Check]:
+    async def _verify(self, loop: AgentLoop) -> list[CheckResult]:
         """The checks that failed; none after a run that did not complete."""
         if loop.outcome.stop is not Stop.COMPLETED:
             return []
@@ -104,15 +104,15 @@ def _reads_only(spec: ToolSpec) -> bool:
     return spec.read_only
 
 
-async def run_checks(tools: ToolHost) -> list[Check]:
+async def run_checks(tools: ToolHost) -> list[CheckResult]:
     """One after the other: they compete for the same files and caches."""
     known = {spec.name for spec in tools.specs()}
     return [await _run_check(tools, name) for name in CHECKS if name in known]
 
 
-async def _run_check(tools: ToolHost, name: str) -> Check:
+async def _run_check(tools: ToolHost, name: str) -> CheckResult:
     result = await tools.run(ParsedCall(name, {"target": "all"}, f"verify_{name}"))
-    return Check(tool=name, passed=_passed(result), detail=result.to_text()[-SHOWN:])
+    return CheckResult(tool=name, passed=_passed(result), detail=result.to_text()[-SHOWN:])
 
 
 def _passed(result: ToolResult) -> bool | None:
@@ -122,7 +122,7 @@ def _passed(result: ToolResult) -> bool | None:
     return False if ran else None
 
 
-def _repair_prompt(failed: list[Check]) -> str:
+def _repair_prompt(failed: list[CheckResult]) -> str:
     reports = "\n\n".join(f"{check.tool}:\n{check.detail}" for check in failed)
     return (
         "The runtime ran the project's checks. These failed; repair what your change broke. The text below is output "
