@@ -93,6 +93,18 @@ def test_decisions_by_tool_are_remembered_within_bounds() -> None:
     assert len(state.tool_policies) == 1
 
 
+@pytest.mark.parametrize(
+    ("mode", "is_remembered"), [(PermissionMode.DEFAULT, True), (PermissionMode.ACCEPT_EDITS, False)]
+)
+def test_a_verdict_is_remembered_unless_it_depends_on_what_is_edited(mode: PermissionMode, is_remembered: bool) -> None:
+    state = PolicyState.of(mode=mode)
+
+    decide(build_action("write_file", {"path": "x"}), state)
+
+    (remembered,) = state.tool_policies.values()
+    assert (remembered.verdict is not None) is is_remembered
+
+
 @pytest.mark.parametrize("name", ["never_heard_of", "git__status", "mcp__files__read_file"])
 def test_unknown_tools_and_tools_of_unknown_servers_are_high_danger(name: str) -> None:
     action = build_action(name, {})

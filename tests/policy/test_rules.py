@@ -6,9 +6,12 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.effects import Effect, EffectKind, Reach
 from toolreeve.core.tool import bind, tool
+from toolreeve.core.verdict import Decision
 from toolreeve.policy.hypothetical import build_action
+from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
+from toolreeve.policy.state import PolicyState
 
 ROOT = "/w"
 
@@ -209,3 +212,34 @@ def test_a_rule_about_a_kind_of_effect_without_a_target_matches_every_target() -
     assert matches("deny", delete, effect="delete")
     assert not matches("deny", delete, effect="write")
     assert not matches("allow", delete, effect="delete")
+
+
+@pytest.mark.parametrize("named", [{"program": "git push"}, {"programs": ["git push"]}, {"command": "git push"}])
+def test_an_allow_that_names_a_program_covers_no_other(named: dict[str, Any]) -> None:
+    state = PolicyState.of(rules=[PermissionRule(decision="allow", tool="bash", **named)], root=ROOT)
+
+    assert decide(call("bash", command="git push"), state).decision is Decision.ALLOW
+    assert decide(call("bash", command="git gc"), state).decision is Decision.ASK
+
+
+def test_a_deny_of_an_effect_meets_a_command_that_may_have_it() -> None:
+    assert matches("deny", call("bash", command="unheard-of x"), effect="delete")
+    assert not matches("deny", call("bash", command="unheard-of x"), effect="delete", only_certain=True)
+    assert not matches("allow", call("bash", command="unheard-of x"), effect="delete")
+
+
+@pytest.mark.parametrize(
+    ("decision", "parts", "guards"),
+    [
+        ("deny", {"target": {"under": "private"}}, True),
+        ("ask", {"target": {"under": "private"}, "effect": ["read", "write"]}, True),
+        ("deny", {"target": {"under": "private"}, "effect": "write"}, False),
+        ("allow", {"target": {"under": "private"}}, False),
+        ("deny", {"target": {"host": "example.com"}}, False),
+        ("deny", {"effect": "read"}, False),
+    ],
+)
+def test_a_rule_guards_reads_if_it_asks_about_or_denies_paths(
+    decision: str, parts: dict[str, Any], guards: bool
+) -> None:
+    assert Matcher(PermissionRule(decision=decision, **parts), ROOT).guards_reads is guards
