@@ -12,7 +12,7 @@ import toolreeve
 
 SOURCE = Path(toolreeve.__file__).parent
 TESTS = Path(__file__).parent
-READS_THE_ENVIRONMENT = ("cli", "config")
+READS_THE_ENVIRONMENT = ("cli", "config", "hook")
 SECTIONS = "config/sections/"
 """Its classes are public and named after the tables of toolreeve.toml, whatever else has that name."""
 CROSS_CUTTING = TESTS / "cross_cutting.txt"

@@ -6,10 +6,7 @@ ours. `safe_path` enforces this and must be imported before anything else.
 
 from toolreeve import safe_path as _safe_path  # isort: skip  # noqa: F401
 
-import gc
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as of `typing`, whose import takes long for a hook
 if TYPE_CHECKING:
     from toolreeve.agent.base_agent import BaseAgent as BaseAgent
     from toolreeve.agent.config import BaseAgentConfig as BaseAgentConfig
@@ -119,7 +116,7 @@ __all__ = sorted(_HOMES)
 
 if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""
         if name not in _HOMES:
             raise AttributeError(f"module 'toolreeve' has no attribute {name!r}")
@@ -127,8 +124,11 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
         globals()[name] = value
         return value
 
-    def _import(module: str) -> Any:
+    def _import(module: str) -> object:
         """Without collecting garbage meanwhile: what an import makes stays, and looking through it takes a while."""
+        import gc
+        from importlib import import_module
+
         collects = gc.isenabled()
         gc.disable()
         try:

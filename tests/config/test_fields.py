@@ -17,6 +17,7 @@ def test_every_setting_is_described_and_has_a_variable_of_its_own_unless_it_is_m
     assert len(set(variables)) == len(variables)
     assert None not in variables
     assert [setting.key for setting in setting_fields().values() if setting.has_tables] == [
+        "principal.roles",
         "commands.env",
         "serve.tokens",
         "mcp_servers",

@@ -5,6 +5,7 @@ file that was edited since keeps those edits: the servers are merged back into i
 it is, and the user's own file keeps the servers that it needs. No client is left without its servers.
 """
 
+import dataclasses
 import fcntl
 import shutil
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from toolreeve.adopt.replace_file import digest, read, replace, write_new
 from toolreeve.adopt.reversal import BlocksAdded, Reversal, ServersTaken
 from toolreeve.adopt.server_entries import restore_servers
 from toolreeve.adopt.toml_edit import without_blocks
+from toolreeve.config.jsonc import json_document
 from toolreeve.core.errors import ConfigError
 
 FOLDER = "adopted"
@@ -57,11 +59,11 @@ def _timestamp() -> str:
 
 
 class Backups:
-    """The adoptions of one user, in the state directory."""
+    """The adoptions of one user, in the state directory; other changes are kept in another folder."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, folder: str = FOLDER) -> None:
         self._state = state
-        self._folder = state / FOLDER
+        self._folder = state / folder
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -107,6 +109,18 @@ class Backups:
             raise ConfigError(why, source=folder) from None
         return folder, entries
 
+    def as_before(self, change: FileChange) -> FileChange:
+        """The change, to the very bytes of the file before an earlier change if it means the same: comments and
+        indentation included."""
+        for folder in sorted(self._folder.glob("*/"), reverse=True):
+            manifest = folder / MANIFEST
+            for entry in _read_manifest(manifest) if manifest.is_file() else ():
+                if entry.path == change.path and entry.after == digest(change.before) and entry.backup:
+                    earlier = (_read_backup(entry, folder) or b"").decode()
+                    if _means_same(earlier, change.after):
+                        return dataclasses.replace(change, after=earlier)
+        return change
+
     def undo(self, *, force: bool) -> list[ChangeOutcome] | None:
         """Undo the last adoption; None if there is none. A file that cannot be restored can be undone again later."""
         for folder in sorted(self._folder.glob("*/"), reverse=True):
@@ -114,6 +128,10 @@ class Backups:
             if manifest.is_file():
                 return _undo(manifest, force=force)
         return None
+
+
+def _means_same(one: str, other: str) -> bool:
+    return bool(json_document(one, "").value == json_document(other, "").value)
 
 
 def _back_up_file(folder: Path, number: int, change: FileChange) -> ManifestEntry:

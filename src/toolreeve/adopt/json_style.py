@@ -14,7 +14,7 @@ class NewMember:
     """A member that no file has yet; it is formatted like its neighbors."""
 
     key: str
-    value: Mapping[str, Any]
+    value: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,12 +164,9 @@ def _default_workspace(found: "Configuration") -> Path | None:
 
 
 def own_command() -> list[str]:
-    """The command that starts exactly this installation, from any directory: independent of PATH, and of what lies in
-    the client's working directory."""
-    script = Path(sys.executable).with_name("toolreeve")
-    if script.is_file():
-        return [str(script.absolute()), "mcp"]
-    return [sys.executable, "-P", "-m", "toolreeve", "mcp"]
+    from toolreeve.cli.hooks import own_program
+
+    return [*own_program(), "mcp"]
 
 
 def _measure(options: Options, plan: "AdoptionPlan") -> Mapping[str, Any]:
@@ -235,7 +232,7 @@ def _show(
         return
     if dry_run:
         for change in plan.changes:
-            print_text(_redact("".join(_diff(change)), plan.secrets))
+            print_text(_redact("".join(diff_lines(change)), plan.secrets))
     rows = [
         (row.client, str(row.path), str(len(row.adopted)), report.cell(row), _result(row, failures, dry_run=dry_run))
         for row in plan.rows
@@ -288,7 +285,7 @@ def _by_trust(plan: "AdoptionPlan") -> dict[str, tuple[list[str], str]]:
     }
 
 
-def _diff(change: "FileChange") -> Iterator[str]:
+def diff_lines(change: "FileChange") -> Iterator[str]:
     before, after = (text.splitlines(keepends=True) for text in (change.before or "", change.after))
     for line in difflib.unified_diff(before, after, str(change.path), str(change.path)):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"

@@ -48,6 +48,7 @@ def _without_own_servers(configuration: "Configuration") -> "Configuration":
 
 
 async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str | None, search: bool) -> None:
+    from toolreeve.runtime.principal import find_local_principal
     from toolreeve.serve.mcp.initialize import search_instructions, server_lines
     from toolreeve.serve.mcp.startup import StartupResponder
     from toolreeve.serve.mcp.stdio import serve_stdio
@@ -55,7 +56,8 @@ async def _serve(configuration: "Configuration", pipes: "Pipes", *, tools: str |
     servers = server_lines(configuration.mcp_servers)
     instructions = search_instructions(servers) if search else ""
     responder = StartupResponder(servers=bool(servers), instructions=instructions)
-    async with serve_stdio(responder, pipes) as service:
+    principal = find_local_principal(configuration).for_agents
+    async with serve_stdio(responder, pipes, principal=principal) as service:
         try:
             await _load_and_serve(configuration, responder, service, tools=tools, search=search)
         except Exception as problem:
@@ -71,17 +73,20 @@ async def _load_and_serve(
     tools: str | None,
     search: bool,
 ) -> None:
+    from toolreeve.hook.server import serve_hooks
+    from toolreeve.runtime.principal import find_local_principal
     from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.serve.mcp.door import new_handlers, new_view
 
-    reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, origin="mcp")
+    principal = find_local_principal(configuration).for_agents
+    reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, principal=principal, origin="mcp")
     for problem in reeve.problems:
         note(str(problem))
     try:
-        view = new_view(reeve, tools=tools, search=search)
+        view = new_view(reeve, tools=tools, search=search, role=reeve.principal.role)
     except ToolreeveError as problem:
         raise click.UsageError(str(problem)) from None
-    async with reeve:
+    async with reeve, serve_hooks(configuration, reeve.journal, reeve.flow):
         handlers = new_handlers(reeve)
         service.connection.hand_over(handlers, view)
         responder.complete(handlers, view)

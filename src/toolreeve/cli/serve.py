@@ -58,6 +58,8 @@ async def _serve(
     import time
 
     from toolreeve.cli.runtime import new_runtime
+    from toolreeve.hook.server import serve_hooks
+    from toolreeve.runtime.principal import find_local_principal
     from toolreeve.serve.access import new_access_control
     from toolreeve.serve.app import MCP, HttpServer
     from toolreeve.serve.doors import new_application
@@ -68,17 +70,28 @@ async def _serve(
 
     chosen = options.configuration().settings.serve
     host, port = place.getsockname()[:2]
-    access = new_access_control(host, tokens, hosts=chosen.allowed_hosts, origins=chosen.allowed_origins)
+    access = new_access_control(
+        host,
+        tokens,
+        hosts=chosen.allowed_hosts,
+        origins=chosen.allowed_origins,
+        local=find_local_principal(options.configuration()).for_agents,
+    )
     runtime = new_runtime(options)
     views = ToolViews(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
     doctor = partial(_doctor, options)
-    async with runtime, new_application(runtime, access, views, limits, doctor=doctor) as application:
+    async with (
+        runtime,
+        serve_hooks(options.configuration(), runtime.journal, runtime.flow),
+        new_application(runtime, access, views, limits, doctor=doctor) as application,
+    ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}")
         note(f"at most {'; '.join(describe(limits))}")
         note(f"console, for one login: {await new_link(runtime.credentials, time.time(), url)}")
+        note(options.configuration().secret_source.announcement)
         await HttpServer(application, limits).serve([place])
 
 

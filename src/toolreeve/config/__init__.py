@@ -2,13 +2,16 @@
 
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
+from toolreeve.config.sections.hooks import Hooks
 from toolreeve.config.sections.limits import Limits
 from toolreeve.config.sections.mcp import Mcp
 from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.policy import Policy
+from toolreeve.config.sections.principal import LocalUser
 from toolreeve.config.sections.quality import Quality
 from toolreeve.config.sections.record import Record
 from toolreeve.config.sections.sandbox import Sandbox
+from toolreeve.config.sections.secrets import Secrets
 from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
 from toolreeve.config.sections.trial import Trial
@@ -20,13 +23,16 @@ __all__ = [
     "Approval",
     "Commands",
     "Configuration",
+    "Hooks",
     "Limits",
+    "LocalUser",
     "Mcp",
     "Network",
     "Policy",
     "Quality",
     "Record",
     "Sandbox",
+    "Secrets",
     "Serve",
     "Settings",
     "State",

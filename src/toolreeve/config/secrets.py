@@ -1,15 +1,16 @@
-"""Secrets: environment variables, and entries of the user's `secrets.toml`.
+"""Secrets: of the user's private file, the keyring, and environment variables.
 
-Their values are never written down. No other user may read `secrets.toml`.
+Their values are never written down, and never shown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 
-from toolreeve.core.documents import read_document
+from toolreeve.config.secret_stores import FileSecrets, KeyringSecrets, find_keyring
 from toolreeve.core.errors import ConfigError
+from toolreeve.core.secrets.store import SecretStore
 
 SECRET_WORDS = (
     "TOKEN",
@@ -42,23 +43,59 @@ def _is_secret(name: str, value: str, patterns: Sequence[str]) -> bool:
     return name.upper().rsplit("_", 1)[-1] in SECRET_WORDS and not is_path
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class SecretSource:
-    environ: Mapping[str, str]
-    file: Path
+    """Looks secrets up: in the file, then in the keyring, then in the environment. `store` is where new ones go.
+
+    `choice` is `secrets.store`. The keyring is opened when a secret is first not found in the file.
+    """
+
+    def __init__(self, environ: Mapping[str, str], file: Path, choice: str = "auto") -> None:
+        self._environ = environ
+        self._file = FileSecrets(file)
+        self._lock = file.with_name("keyring")
+        self._choice = choice
 
     def find(self, name: str) -> str | None:
-        """Reads the file each time, so that a secret can be rotated. Raises ConfigError if other users may read it."""
-        found = self._read_file().get(name)
-        return self.environ.get(name) if found is None else found
+        """Raises ConfigError if other users may read the file, ToolError if the chosen keyring does not answer."""
+        found = self._file.get(name)
+        if found is None and self._keyring is not None:
+            found = self._keyring.get(name)
+        return self._environ.get(name) if found is None else found
 
-    def _read_file(self) -> Mapping[str, str]:
-        if not self.file.is_file():
-            return {}
-        if self.file.stat().st_mode & 0o077:
-            raise ConfigError("is accessible to other users", source=self.file, fix=f"chmod 600 {self.file}")
-        document = read_document(self.file)
-        for name, value in document.value.items():
-            if not isinstance(value, str):
-                raise document.error("is not a string", path=(name,), fix=f'write {name} = "…"')
-        return dict(document.value)
+    @property
+    def store(self) -> SecretStore:
+        """Raises ConfigError if the chosen keyring is not there."""
+        if self._keyring is not None:
+            return self._keyring
+        if self._choice == "keyring":
+            raise ConfigError(self._why, source="secrets.store", fix='set secrets.store = "file", or add a keyring')
+        return self._file
+
+    @property
+    def announcement(self) -> str:
+        """Where secrets are kept, and why not in the keyring."""
+        reason = f", because {self._why}" if self._choice == "auto" and self._why else ""
+        return f"secrets are kept in {self.store.title}{reason}; secrets.store chooses"
+
+    def stores(self) -> Sequence[SecretStore]:
+        """All that hold secrets, as they are looked up."""
+        return (self._file, *((self._keyring,) if self._keyring is not None else ()))
+
+    def variables(self) -> Sequence[str]:
+        """The environment variables that are taken for secrets."""
+        return sorted(name for name, value in self._environ.items() if _is_secret(name, value, ()))
+
+    @cached_property
+    def _found(self) -> tuple[KeyringSecrets | None, str]:
+        if self._choice == "file":
+            return None, ""
+        backend, why = find_keyring()
+        return (None, why) if backend is None else (KeyringSecrets(backend, self._lock), "")
+
+    @property
+    def _keyring(self) -> KeyringSecrets | None:
+        return self._found[0]
+
+    @property
+    def _why(self) -> str:
+        return self._found[1]

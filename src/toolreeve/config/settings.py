@@ -11,13 +11,16 @@ from toolreeve.config.field import Field, ProjectScope
 from toolreeve.config.sections.agent import Agent
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
+from toolreeve.config.sections.hooks import Hooks
 from toolreeve.config.sections.limits import Limits
 from toolreeve.config.sections.mcp import Mcp
 from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.policy import Policy
+from toolreeve.config.sections.principal import LocalUser
 from toolreeve.config.sections.quality import Quality
 from toolreeve.config.sections.record import Record
 from toolreeve.config.sections.sandbox import Sandbox
+from toolreeve.config.sections.secrets import Secrets
 from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
 from toolreeve.config.sections.trial import Trial
@@ -31,6 +34,7 @@ class Settings:
 
     workspace: Workspace = field(default_factory=Workspace)
     policy: Policy = field(default_factory=Policy)
+    principal: LocalUser = field(default_factory=LocalUser)
     approval: Approval = field(default_factory=Approval)
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
@@ -39,9 +43,11 @@ class Settings:
     trial: Trial = field(default_factory=Trial)
     quality: Quality = field(default_factory=Quality)
     record: Record = field(default_factory=Record)
+    secrets: Secrets = field(default_factory=Secrets)
     state: State = field(default_factory=State)
     mcp: Mcp = field(default_factory=Mcp)
     serve: Serve = field(default_factory=Serve)
+    hooks: Hooks = field(default_factory=Hooks)
     agent: Agent = field(default_factory=Agent)
     mcp_servers: Annotated[
         Mapping[str, Any],

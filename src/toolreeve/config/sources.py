@@ -115,7 +115,7 @@ def from_settings(
     }
     if not settings.state.dir:
         values[("state", "dir")] = str(xdg.state_home(environ))
-    secrets = SecretSource(environ, xdg.config_home(environ) / xdg.SECRETS_FILE)
+    secrets = SecretSource(environ, xdg.config_home(environ) / xdg.SECRETS_FILE, settings.secrets.store)
     private = secret_values(settings.record.redact_env, environ)
     known = surroundings(environ, secrets, values[("workspace", "dir")], private)
     servers = servers_from_code(settings.mcp_servers, known, base=cwd)
@@ -171,7 +171,7 @@ class _Lookup:
         if self.problems:
             raise ConfigErrors(self.problems)
         settings = build({path: given.value for path, given in values.items()})
-        secrets = SecretSource(self.environ, user_file.with_name(xdg.SECRETS_FILE))
+        secrets = SecretSource(self.environ, user_file.with_name(xdg.SECRETS_FILE), settings.secrets.store)
         private = secret_values(settings.record.redact_env, self.environ)
         known = surroundings(self.environ, secrets, settings.workspace.dir, private)
         own_document = self.documents.get(user_file)

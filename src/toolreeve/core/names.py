@@ -13,6 +13,7 @@ CLIENT_NAMES = {
     "Read": "read_file",
     "Write": "write_file",
     "Edit": "edit_file",
+    "MultiEdit": "edit_file",
     "Bash": "bash",
     "Grep": "search_text",
     "Glob": "search_files",
@@ -52,9 +53,20 @@ def client_arguments(name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         renamed["edits"] = [{"old": renamed.pop("old_string"), "new": renamed.pop("new_string")}]
         if renamed.get("replace_all") is False:
             del renamed["replace_all"]
+    if name == "MultiEdit" and isinstance(renamed.get("edits"), list):
+        renamed["edits"] = [_renamed_edit(each) for each in renamed["edits"]]
     if name == "Grep" and "-i" in renamed:
         renamed["ignore_case"] = renamed.pop("-i")
     return renamed
+
+
+def _renamed_edit(edit: Any) -> Any:
+    if not isinstance(edit, Mapping) or not {"old_string", "new_string"} <= edit.keys():
+        return edit
+    rest = {key: value for key, value in edit.items() if key not in ("old_string", "new_string")}
+    if rest.get("replace_all") is False:
+        del rest["replace_all"]
+    return {"old": edit["old_string"], "new": edit["new_string"], **rest}
 
 
 def server_of(name: str) -> str | None:

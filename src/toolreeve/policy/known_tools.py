@@ -122,19 +122,7 @@ UNDOABLE = frozenset(("write_file", "edit_file", "move_file"))
 CONFINABLE = frozenset(("bash", "execute_command", "run_tests", "run_lint", "run_typecheck", "run_build", "run_format"))
 """Builtin tools whose programs the verdict confines."""
 
-ALIASES: Mapping[str, str] = {
-    **names.ALIASES,
-    "terminal/create": "bash",
-    "Read": "read_file",
-    "Write": "write_file",
-    "Edit": "edit_file",
-    "MultiEdit": "edit_file",
-    "Bash": "bash",
-    "Glob": "search_files",
-    "Grep": "search_text",
-    "LS": "list_directory",
-    "WebFetch": "fetch_url",
-}
+ALIASES: Mapping[str, str] = {**names.ALIASES, "terminal/create": "bash"}
 
 NAMESAKES: Mapping[str, str] = {
     "run_shell_command": "bash",

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, cast
 from toolreeve import flows
 from toolreeve.config import Configuration, Settings
 from toolreeve.core.action import Action
-from toolreeve.core.call import LOCAL, Principal, RecordScope, ToolCall, new_id
+from toolreeve.core.call import Principal, RecordScope, ToolCall, new_id
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, client_arguments, server_of
 from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
+from toolreeve.information_flow import InformationFlow
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.credentials import CredentialTable
+from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.pending import PendingStore
 from toolreeve.record.recent_results import RecentResults
@@ -39,6 +41,7 @@ from toolreeve.runtime.build import (
 )
 from toolreeve.runtime.channels import Approve, new_channels
 from toolreeve.runtime.policy_source import PolicySource
+from toolreeve.runtime.principal import find_local_principal
 from toolreeve.scripted.catalogue import CatalogueChange
 
 if TYPE_CHECKING:
@@ -95,6 +98,7 @@ class Toolreeve:
     function of the request, or one or more channels. `mcp_servers` are tables by name as in a configuration file, or
     the path of one; empty means none. The runtime starts once all of them are connected or have failed, unless
     `await_servers` is off; `mcp_authorize` receives the URL at which the user logs in to a server.
+    `principal` is by default the local user, with the configured role.
     """
 
     def __init__(
@@ -111,7 +115,7 @@ class Toolreeve:
         mcp_servers: McpServers | None = None,
         mcp_authorize: "Authorize | None" = None,
         await_servers: bool = True,
-        principal: Principal = LOCAL,
+        principal: Principal | None = None,
         origin: str = "python",
     ) -> None:
         self.configuration = new_configuration(settings, workspace, mode, tool_files)
@@ -135,7 +139,7 @@ class Toolreeve:
         self._started = False
         self._reloading: asyncio.Task[None] | None = None
         self._learn_secrets()
-        self.principal = principal
+        self.principal = principal or find_local_principal(self.configuration).principal
         self.origin = origin
         self.session = new_id()
 
@@ -433,6 +437,16 @@ class Toolreeve:
     def audit(self) -> Audit:
         """The record of all calls: `recent`, `list`, `show`, `export`, `verify`."""
         return self._parts.audit
+
+    @property
+    def journal(self) -> Journal:
+        """Writes the record, for doors that have more to note than calls."""
+        return self._parts.journal
+
+    @property
+    def flow(self) -> InformationFlow:
+        """What people said in each session, and what they vouched for."""
+        return self._parts.flow
 
     @property
     def approvals(self) -> PendingStore:

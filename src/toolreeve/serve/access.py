@@ -8,8 +8,9 @@ appears twice, or is missing where it is required, is refused.
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from toolreeve.core.call import LOCAL, Principal
 from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -40,6 +41,8 @@ class AccessControl:
     hosts: Collection[str] = LOOPBACK
     origins: Collection[str] = ()
     addresses: bool = False
+    anonymous: Credential = ANONYMOUS
+    """Who a request without a token is, where none is required."""
 
     def admit(self, headers: Iterable[Header], *, cookies: bool = False) -> Credential:
         """With `cookies`, a browser's session counts as well. Raises AccessRefused."""
@@ -47,7 +50,7 @@ class AccessControl:
         authorization = checked.get(b"authorization")
         if cookies and authorization is None and (session := self._find_session(headers)) is not None:
             return session
-        return self._identify(authorization) if self.tokens else ANONYMOUS
+        return self._identify(authorization) if self.tokens else self.anonymous
 
     def allowed_origin(self, headers: Iterable[Header]) -> bytes | None:
         """The request's Origin if it is a configured one, else None; needs no token. Raises AccessRefused."""
@@ -97,15 +100,21 @@ class AccessControl:
 
 
 def new_access_control(
-    host: str, tokens: Tokens, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()
+    host: str,
+    tokens: Tokens,
+    *,
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    local: Principal = LOCAL,
 ) -> AccessControl:
-    """For a server that listens on `host`."""
+    """For a server that listens on `host`. `local` is who calls where no token is required."""
     own = f"[{host}]" if ":" in host else host
     return AccessControl(
         tokens=tokens,
         hosts=LOOPBACK | {own.lower()} | {each.lower() for each in hosts},
         origins=frozenset(each.lower().rstrip("/") for each in origins),
         addresses=not is_loopback(host),
+        anonymous=replace(ANONYMOUS, principal=local),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.core.call import new_id
+from toolreeve.core.call import LOCAL, Principal, new_id
 from toolreeve.rpc.framing import MAX_MESSAGE
 from toolreeve.serve.mcp.connection import McpConnection, RequestHandlers
 from toolreeve.serve.mcp.pipes import LineReader, LineWriter, Pipes
@@ -36,13 +36,15 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 class StdioService:
     """A connection over the process's own pipes. `finished` is set when the client is gone or a signal arrives."""
 
-    def __init__(self, handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None) -> None:
+    def __init__(
+        self, handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None, principal: Principal = LOCAL
+    ) -> None:
         self.finished = asyncio.Event()
         self._stopped = False
         self._closed = False
         self._pipes = pipes
         self._writer = LineWriter(asyncio.get_running_loop(), self.finished.set)
-        self.connection = McpConnection(handlers, self._writer, session=new_id(), view=view)
+        self.connection = McpConnection(handlers, self._writer, session=new_id(), principal=principal, view=view)
 
     async def start(self) -> None:
         """On return, messages sent before have been received, and answered if that needs no waiting."""
@@ -80,10 +82,10 @@ class StdioService:
 
 @asynccontextmanager
 async def serve_stdio(
-    handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None
+    handlers: RequestHandlers, pipes: Pipes, view: "ToolView | None" = None, principal: Principal = LOCAL
 ) -> AsyncIterator[StdioService]:
     """Without a view, the handlers must not need one, or must set it themselves."""
-    service = StdioService(handlers, pipes, view)
+    service = StdioService(handlers, pipes, view, principal)
     await service.start()
     try:
         yield service

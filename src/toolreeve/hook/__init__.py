@@ -1,0 +1,1 @@
+"""Hooks of agent clients: our policy decides about their own tools."""

@@ -1,0 +1,149 @@
+"""Decides about the calls of agent clients by the configured policy.
+
+Their programs run without our sandbox and their edits without our undo, so nothing is allowed for the sake of either.
+What the guards of files and network refuse to our own tools is refused to theirs, too.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from os.path import realpath
+from typing import Any
+
+from toolreeve.config import Configuration
+from toolreeve.config.guard_table import guard_table
+from toolreeve.core.action import Action
+from toolreeve.core.call import Principal
+from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.core.errors import ToolError
+from toolreeve.core.secrets.paths import find_secret, is_sensitive
+from toolreeve.core.verdict import Decision, Verdict
+from toolreeve.guard.files.workspace import WorkspaceFiles
+from toolreeve.hook.client_tools import ClientCall, translate
+from toolreeve.policy.hypothetical import build_action
+from toolreeve.policy.layers import decide, with_rationale
+from toolreeve.runtime.policy_source import PolicySource
+
+_ON_FILES = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
+_SYSTEM = ("/bin/", "/lib/", "/lib64/", "/sbin/", "/usr/")
+"""Everyone may read these; they hold programs, and no secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequest:
+    """One call of a client, as its hook describes it. `client` is the program's name, for the record."""
+
+    client: str
+    session: str
+    tool: str
+    args: dict[str, Any]
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCall:
+    action: Action
+    verdict: Verdict
+
+
+class Judge:
+    """The policy of one configuration. `close` it."""
+
+    def __init__(self, configuration: Configuration, principal: Principal) -> None:
+        settings = configuration.settings
+        guards = guard_table(configuration)
+        self._configuration = configuration
+        self._principal = principal
+        self._policy = PolicySource(configuration, None)
+        self._files = WorkspaceFiles(
+            settings.workspace.dir,
+            extra_roots=settings.workspace.extra_roots,
+            writable_roots=settings.workspace.writable_roots,
+            allow_write=settings.workspace.allow_write,
+            protected=guards.secret,
+            unwritable=configuration.governing,
+            sensitive_allow=settings.workspace.sensitive_allow,
+            home=configuration.home,
+            homes=guards.homes,
+            environment=guards.environment,
+        )
+
+    def close(self) -> None:
+        self._files.close()
+
+    def judge(self, request: ClientRequest) -> Sequence[JudgedCall]:
+        """Every call of ours that the client's stands for, with its verdict; the strictest counts."""
+        calls = translate(request.tool, request.args, cwd=request.cwd)
+        return [self._judge(_with_real_path(each), request) for each in calls]
+
+    def _judge(self, call: ClientCall, request: ClientRequest) -> JudgedCall:
+        action = self._new_action(call, request)
+        state = self._policy()
+        verdict = with_rationale(decide(action, state), action)
+        stricter = max(self._objections(action), key=lambda each: each.decision, default=verdict)
+        return JudgedCall(action, stricter if stricter.decision > verdict.decision else verdict)
+
+    def _new_action(self, call: ClientCall, request: ClientRequest) -> Action:
+        settings = self._configuration.settings
+        action = build_action(
+            call.tool,
+            call.args,
+            root=settings.workspace.dir,
+            principal=self._principal,
+            session=request.session,
+            origin="hook",
+            home=self._configuration.home,
+            allowed=tuple(settings.workspace.sensitive_allow),
+        )
+        action.call.client = request.client
+        tool = replace(action.tool, spec=replace(action.tool.spec, undoable=False, confinable=False))
+        return Action(action.call, tool, call.args, self._files)
+
+    def _objections(self, action: Action) -> Iterator[Verdict]:
+        for effect in action.effects:
+            if effect.kind in _ON_FILES and effect.reach in (Reach.EXACT, Reach.BELOW):
+                yield from self._object_to_path(effect.target, change=effect.kind is not EffectKind.READ)
+            elif effect.kind is EffectKind.NET:
+                yield from self._object_to_host(effect.target, action)
+
+    def _object_to_path(self, path: str, *, change: bool) -> Iterator[Verdict]:
+        finding = self._files.explain(path, change=change)
+        if finding.decision != "deny":
+            return
+        if self._is_outside(path):
+            if change or not path.startswith(_SYSTEM):
+                yield Verdict(Decision.ASK, "guard", f"{path} is outside the workspace")
+        else:
+            yield Verdict(Decision.DENY, "guard", finding.reason)
+
+    def _is_outside(self, path: str) -> bool:
+        """A path whose links lead out of the workspace, or that never was in it. Secrets are not merely outside."""
+        real = realpath(path)
+        names = real.strip("/").split("/")
+        return not self._files.reaches(real) and not find_secret(names) and not is_sensitive(real)
+
+    def _object_to_host(self, host: str, action: Action) -> Iterator[Verdict]:
+        """Names are not looked up: the client does that itself, later."""
+        from toolreeve.core.urls import parse_host
+        from toolreeve.runtime.build import new_network_guard
+
+        guard = new_network_guard(self._configuration)
+        try:
+            name, address = parse_host(host)
+            guard.screen(name, 443, "GET")
+            if address is not None:
+                guard.judge(name, 443, "GET", [address])
+        except ToolError as refusal:
+            is_fetch = action.spec.name == "fetch_url"
+            yield Verdict(Decision.DENY if is_fetch else Decision.ASK, "guard", refusal.message)
+
+
+def _with_real_path(call: ClientCall) -> ClientCall:
+    """Rules are about the file itself, whichever links lead to it."""
+    path = call.args.get("path")
+    if not isinstance(path, str) or "\0" in path:
+        return call
+    return ClientCall(call.tool, {**call.args, "path": realpath(path)})
+
+
+def strictest(judged: Sequence[JudgedCall]) -> Verdict:
+    return max((each.verdict for each in judged), key=lambda verdict: verdict.decision)

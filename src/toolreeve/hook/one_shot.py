@@ -1,0 +1,91 @@
+"""Decides about one event without a server, and may leave one behind for the next.
+
+Loading the configuration, the policy and the record takes longer than a hook should, so the first hook of a while
+starts a process that answers the following ones, and ends when none comes.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from toolreeve.config import Configuration, load
+from toolreeve.config.xdg import DATABASE
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.hook.service import Answer, HookService
+from toolreeve.information_flow import InformationFlow
+from toolreeve.record.journal import Journal
+from toolreeve.record.store import Store
+
+RESIDENT = "resident"
+"""The argument of `toolreeve hook` that starts the process."""
+
+
+def load_for_hook(workspace: str) -> Configuration:
+    return load({"workspace.dir": workspace}, origin="hook")
+
+
+def decide_alone(client: str, workspace: str, raw: bytes) -> Answer:
+    configuration = load_for_hook(workspace)
+    answer = asyncio.run(_decide(configuration, client, raw))
+    if configuration.settings.hooks.resident_minutes:
+        _start_resident(workspace)
+    return answer
+
+
+async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answer:
+    async with _open_record(configuration) as (journal, flow):
+        service = HookService(partial(load_for_hook, configuration.settings.workspace.dir), journal, flow)
+        try:
+            return await service.answer(client, raw)
+        finally:
+            service.close()
+
+
+@asynccontextmanager
+async def _open_record(configuration: Configuration) -> AsyncIterator[tuple[Journal, InformationFlow]]:
+    store = Store(Path(configuration.settings.state.dir) / DATABASE)
+    workspace = os.path.realpath(configuration.settings.workspace.dir)
+    redactor = Redactor(configuration.secrets)
+    journal = Journal(store, redactor, time.time, workspace=workspace)
+    flow = InformationFlow(store.flow_facts(time.time), now=time.time, redact=redactor.text)
+    await store.start()
+    try:
+        await journal.start()
+        try:
+            yield journal, flow
+        finally:
+            await journal.stop()
+    finally:
+        await store.close()
+
+
+def _start_resident(workspace: str) -> None:
+    """Detached: the client that runs the hook must not wait for it."""
+    subprocess.Popen(
+        [sys.executable, "-P", "-m", "toolreeve", "hook", RESIDENT, workspace],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def run_resident(workspace: str) -> None:
+    asyncio.run(_serve(workspace))
+
+
+async def _serve(workspace: str) -> None:
+    from toolreeve.hook.server import serve_hooks
+
+    configuration = load_for_hook(workspace)
+    seconds = configuration.settings.hooks.resident_minutes * 60
+    async with _open_record(configuration) as (journal, flow), serve_hooks(configuration, journal, flow) as server:
+        if server is not None:
+            await server.idle(seconds)

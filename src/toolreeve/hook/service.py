@@ -1,0 +1,100 @@
+"""Answers hook events: judges the call, and records it before the answer is given.
+
+The configuration is read again when one of its files changed, so that a running server decides as a new one would.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolreeve.config import Configuration
+from toolreeve.core.call import LOCAL
+from toolreeve.core.entry import Entry
+from toolreeve.core.errors import ErrorCode
+from toolreeve.core.result import Failure
+from toolreeve.core.verdict import Decision
+from toolreeve.hook.client_tools import is_left_to_client
+from toolreeve.hook.events import is_prompt, parse_event
+from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, strictest
+from toolreeve.information_flow import InformationFlow
+from toolreeve.record.journal import Journal
+from toolreeve.runtime.principal import find_local_principal
+
+Answer = tuple[str, str]
+"""allow, ask, deny or none, and the reason."""
+
+
+class HookService:
+    def __init__(self, load: Callable[[], Configuration], journal: Journal, flow: InformationFlow) -> None:
+        self._load = load
+        self._journal = journal
+        self._flow = flow
+        self._judge: Judge | None = None
+        self._seen: Mapping[str, Any] = {}
+
+    def close(self) -> None:
+        if self._judge is not None:
+            self._judge.close()
+            self._judge = None
+
+    async def answer(self, client: str, raw: bytes) -> Answer:
+        """Raises MalformedEvent, ConfigError, and ToolError if the call cannot be recorded."""
+        event: dict[str, Any] = parse_event(client, raw)
+        if is_prompt(client, event):
+            await self._pass_on(client, event)
+            return "none", ""
+        if is_left_to_client(event["tool_name"]):
+            return "none", ""
+        judged = self._current().judge(
+            ClientRequest(
+                client=client,
+                session=event["session_id"],
+                tool=event["tool_name"],
+                args=event["tool_input"],
+                cwd=str(event.get("cwd") or "."),
+            )
+        )
+        for each in judged:
+            await self._record(each)
+        verdict = strictest(judged)
+        advice = f" {verdict.advice}" if verdict.advice else ""
+        return verdict.decision.word, f"{verdict.reason}{advice}"
+
+    def _current(self) -> Judge:
+        """The judge of the configuration as it is now."""
+        if self._judge is None or _signature(self._seen) != self._seen:
+            self.close()
+            configuration = self._load()
+            self._judge = Judge(configuration, find_local_principal(configuration).for_agents)
+            self._seen = _signature(configuration.governing)
+        return self._judge
+
+    async def _record(self, judged: JudgedCall) -> None:
+        """What was allowed or asked has no outcome: the client runs it, and does not say how it ended."""
+        entry = Entry(judged.action.call, at=time.time(), started=0.0)
+        entry.action = judged.action
+        entry.meta.tool = judged.action.spec.name
+        entry.meta.verdict = judged.verdict
+        if judged.verdict.decision is Decision.DENY:
+            entry.outcome = Failure(ErrorCode.DENIED, judged.verdict.reason)
+        if (written := self._journal.close(entry)) is not None:
+            await written
+
+    async def _pass_on(self, client: str, event: Mapping[str, Any]) -> None:
+        """What a subagent or a scheduled task submits was not typed by the user, and vouches for nothing."""
+        text: str = event["prompt"]
+        if not event.get("agent_id") and not text.lstrip().startswith("<"):
+            await self._flow.say(text, user=LOCAL.user, session=event["session_id"], by=f"{LOCAL.user} ({client})")
+
+
+def _signature(files: Any) -> dict[str, Any]:
+    return {name: _stamp(name) for name in files}
+
+
+def _stamp(name: str) -> tuple[int, int, int] | None:
+    try:
+        found = Path(name).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
