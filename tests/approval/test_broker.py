@@ -96,7 +96,7 @@ async def test_a_channel_that_fails_leaves_the_others_to_answer() -> None:
 
     person.say(lambda request: request.allow())
 
-    assert (await settling).by == "ann via person"
+    assert (await settling).by == "person via person"
 
 
 async def test_the_first_answer_counts_and_the_other_questions_are_taken_back() -> None:
@@ -107,7 +107,7 @@ async def test_the_first_answer_counts_and_the_other_questions_are_taken_back() 
 
     people[1].say(lambda request: request.allow())
 
-    assert (await settling).by == "ann via two"
+    assert (await settling).by == "person via two"
     assert [person.withdrawn for person in people] == [True, False, True]
 
 
@@ -164,7 +164,7 @@ async def test_a_cancelled_call_takes_its_question_back() -> None:
     with pytest.raises(asyncio.CancelledError):
         await settling
     assert person.withdrawn
-    assert listener.told[-1] == ("approval_resolved", "withdrawn")
+    assert listener.told[-1] == ("approval_withdrawn", "withdrawn")
 
 
 async def test_an_answer_to_one_request_does_not_answer_another() -> None:

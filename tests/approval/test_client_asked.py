@@ -19,7 +19,7 @@ async def test_a_client_that_shows_forms_is_asked_while_its_call_waits(world: Wo
         result = await client.writes(reeve)
 
     assert result.success
-    assert result.meta.approved_by == "local via client"
+    assert result.meta.approved_by == "the client's user via client"
     assert client.form.asked[0][0] == "elicitation/create"
     assert "+x" in client.message, "the change is shown as a difference"
 
@@ -43,7 +43,7 @@ async def test_a_no_tells_the_model_why(world: World) -> None:
         result = await client.writes(reeve)
 
     assert code(result) is ErrorCode.APPROVAL_DENIED
-    assert "refused by local via client: use b.txt" in result.to_text()
+    assert "refused by the client's user via client: use b.txt" in result.to_text()
     assert not (world.workspace / "a.txt").exists()
 
 
@@ -51,8 +51,11 @@ async def test_a_no_tells_the_model_why(world: World) -> None:
 async def test_a_dismissed_or_senseless_answer_is_neither_yes_nor_no(world: World, answers: Any) -> None:
     async with world.reeve() as reeve:
         result = await Client(answers=answers).writes(reeve)
+        (question,) = await reeve.approvals.store.list()
 
-    assert code(result) is ErrorCode.PERMISSION
+    assert code(result) is ErrorCode.APPROVAL_PENDING
+    assert result.data is not None
+    assert result.data["approval_id"] == question.id
     assert not (world.workspace / "a.txt").exists()
 
 
@@ -65,7 +68,7 @@ async def test_the_other_channels_are_asked_at_the_same_time_and_the_form_is_tak
         person.say(lambda request: request.allow())
         result = await writing
 
-    assert result.meta.approved_by == "local via person"
+    assert result.meta.approved_by == "person via person"
     assert client.form.withdrawn
 
 

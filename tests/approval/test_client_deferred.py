@@ -65,7 +65,7 @@ async def test_an_answer_that_is_brought_for_the_same_call_lets_it_run(world: Wo
     result = await bring(world, ACCEPT)
 
     assert result.success
-    assert result.meta.approved_by == "local via client"
+    assert result.meta.approved_by == "the client's user via client"
 
 
 @pytest.mark.parametrize("change", ["content", "principal", "session"])
@@ -77,10 +77,11 @@ async def test_an_answer_that_is_brought_for_another_call_is_asked_again(world: 
 
 
 @pytest.mark.parametrize("answer", [None, {"action": "cancel"}, {"action": "accept", "content": {"decision": True}}])
-async def test_what_is_brought_and_is_no_answer_ends_the_call(world: World, answer: Any) -> None:
+async def test_what_is_brought_and_is_no_answer_leaves_the_question_open(world: World, answer: Any) -> None:
     result = await bring(world, answer)
 
-    assert code(result) is ErrorCode.PERMISSION
+    assert code(result) is ErrorCode.APPROVAL_PENDING
+    assert not (world.workspace / "a.txt").exists()
 
 
 async def test_a_decline_that_is_brought_is_a_no(world: World) -> None:
@@ -156,4 +157,4 @@ async def test_a_tool_that_asks_for_more_after_its_approval_is_let_go_on_once_it
 
     assert again.success
     assert again.meta.binding == result.meta.binding != ""
-    assert code(other) is ErrorCode.PERMISSION
+    assert code(other) is ErrorCode.APPROVAL_PENDING

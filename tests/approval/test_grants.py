@@ -184,4 +184,4 @@ async def test_an_answer_that_was_not_offered_is_no_approval(world: World) -> No
         result = await reeve.call("write_file", path="a/b", content="x")
 
     assert result.error is not None
-    assert "chose what was not offered" in result.error.message
+    assert "choice 7 was not offered" in result.error.message

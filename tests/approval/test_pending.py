@@ -19,8 +19,8 @@ async def answered(world: World, **answer: Any) -> PendingRow:
     """A question that was kept, and somebody's answer to it."""
     async with world.reeve() as reeve:
         await Client(capabilities={}).writes(reeve)
-        (matter,) = await reeve.approvals.list()
-        assert await reeve.approvals.decide(matter.id, GRANT | answer)
+        (matter,) = await reeve.approvals.store.list()
+        assert await reeve.approvals.store.decide(matter.id, GRANT | answer)
     return matter
 
 
@@ -28,7 +28,7 @@ async def test_with_nobody_to_ask_the_whole_question_is_stored(world: World) -> 
     async with world.reeve() as reeve:
         result = await Client(capabilities={}).writes(reeve)
     async with world.reeve() as reeve:
-        (matter,) = await reeve.approvals.list()
+        (matter,) = await reeve.approvals.store.list()
 
     assert code(result) is ErrorCode.APPROVAL_PENDING
     assert result.data == {"status": "pending", "approval_id": matter.id, "expires": matter.expires}
@@ -43,7 +43,7 @@ async def test_with_nobody_to_ask_the_whole_question_is_stored(world: World) -> 
 async def test_without_a_client_nothing_is_kept_and_the_call_is_refused(world: World) -> None:
     async with world.reeve() as reeve:
         result = await reeve.call("write_file", path="a.txt", content="x")
-        kept = await reeve.approvals.list(pending_only=False)
+        kept = await reeve.approvals.store.list(pending_only=False)
 
     assert code(result) is ErrorCode.PERMISSION
     assert kept == []
@@ -78,7 +78,7 @@ async def test_a_stored_answer_fits_no_other_call_or_caller(world: World) -> Non
             await Client(capabilities={}, session="t").writes(reeve),
             await Client(capabilities={}).writes(reeve, principal=eve),
         ]
-        unused = await reeve.approvals.find(matter.id)
+        unused = await reeve.approvals.store.find(matter.id)
 
     assert [code(result) for result in results] == [ErrorCode.APPROVAL_PENDING] * 3
     assert unused is not None
@@ -99,7 +99,7 @@ async def test_the_same_question_is_kept_once(world: World) -> None:
     async with world.reeve() as reeve:
         first = await Client(capabilities={}).writes(reeve)
         second = await Client(capabilities={}).writes(reeve)
-        kept = await reeve.approvals.list()
+        kept = await reeve.approvals.store.list()
 
     assert first.data == second.data
     assert [matter.state for matter in kept] == [PENDING]

@@ -279,7 +279,7 @@ def test_a_question_that_is_answered_elsewhere_is_taken_back(shell: Shell, scree
     assert decided.returncode == 0
     screen.shows("withdrawn")
     following = pending(shell, "the next one")
-    assert re.search(r"^[0-9a-f]{10}$", following)
+    assert re.search(r"^[0-9a-f]{12}$", following)
     screen.shows("the next one")
 
 

@@ -159,7 +159,7 @@ async def test_a_waiting_caller_sees_a_decision_of_this_process_at_once(tmp_path
             found = await waiting
 
     assert found is not None
-    assert found.answer == NO
+    assert found.answer == NO | {"at": 1000.0}
 
 
 async def test_a_waiting_caller_sees_a_decision_of_another_process(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -
     verified = await Audit(store).verify()
     await store.close()
 
-    (record,) = records
+    record, late = records
     told = record.to_dict()
     assert (record.kind, told["approval"], told["granted"], told["approved_by"]) == (
         "approval",
@@ -238,6 +238,7 @@ async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -
     )
     assert told["message"] == "not today"
     assert "hunter2" not in str(told)
+    assert (late.to_dict()["refused"], late.to_dict()["granted"]) == ("too late", None)
     assert verified.ok
 
 

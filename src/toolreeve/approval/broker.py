@@ -1,27 +1,41 @@
-"""The approval broker: session grants first, then the client and all channels at once.
+"""The approval broker: session grants first, then people, through a stored question.
 
+Every question is a row in the store before anyone sees it; channels show it, and the first answer to the row counts.
 Only an explicit, strictly boolean yes that fits the request is an approval: not silence, not an error, not a truthy
 value. Silence is never reported as a refusal. A client that cannot be asked during its call must repeat the call: with
 the answer, if it can show the question itself, or after a person has answered the pending approval.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text, until, widen
-from toolreeve.approval.answers import client_answer, first_answer, prior_answer, suggest_channels
+from toolreeve.approval.answers import (
+    LiveQuestion,
+    NoUsableAnswer,
+    client_answer,
+    prior_answer,
+    suggest_channels,
+    timed_out,
+    unanswered,
+)
+from toolreeve.approval.card import find_withheld, summarize
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
+from toolreeve.approval.decision import AlreadyAnswered, Decided, Respondent, decide
 from toolreeve.approval.grants import Grants
-from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, write_question
+from toolreeve.approval.memory import MemoryApprovals
+from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, read_answer, write_question
 from toolreeve.approval.request import Answer, Approval, Choice, Request, Scope, digest, grounds_of, pose
+from toolreeve.approval.sentence import sentence
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.events import Event
-from toolreeve.core.peer import Peer, PriorAnswer, PriorApproval
+from toolreeve.core.peer import NoAnswer, Peer, PriorAnswer, PriorApproval
 from toolreeve.core.verdict import Decision, Verdict
 
 logger = logging.getLogger(__name__)
@@ -32,11 +46,17 @@ Preview = Callable[[Action], Awaitable[str]]
 
 
 FindChoices = Callable[[Action], Sequence[Choice]]
+FindFacts = Callable[[Action], Mapping[str, Any]]
 
 
 def _no_choices(_: Action) -> Sequence[Choice]:
     """The default `offers`."""
     return ()
+
+
+def _no_facts(_: Action) -> Mapping[str, Any]:
+    """The default `facts`."""
+    return {}
 
 
 def _ignore(_: Event) -> None:
@@ -45,8 +65,9 @@ def _ignore(_: Event) -> None:
 
 class Broker:
     """`remember` writes the rule of an "always" and returns its location; without it "always" is not offered.
-    `preview` shows what a call would change. `pending` stores the questions that nobody can answer now. `offers` finds
-    what a yes for longer may cover beyond the very call. Without `grants`, a yes for the session holds once."""
+    `preview` shows what a call would change, `facts` finds what else a person is shown. `pending` stores the questions,
+    by default in memory. `offers` finds what a yes for longer may cover beyond the very call. Without `grants`, a yes
+    for the session holds once. `escalation` is after how many seconds the next channel is asked; 0 asks all at once."""
 
     def __init__(
         self,
@@ -60,6 +81,9 @@ class Broker:
         pending: PendingApprovals | None = None,
         offers: FindChoices = _no_choices,
         grants: Grants | None = None,
+        facts: FindFacts = _no_facts,
+        home: str = "",
+        escalation: float = 0.0,
     ) -> None:
         if timeout <= 0:
             raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
@@ -71,7 +95,11 @@ class Broker:
         self._emit = emit
         self._remember = remember
         self._preview = preview
-        self._pending = pending
+        self._keeps = pending is not None
+        self._store: PendingApprovals = MemoryApprovals() if pending is None else pending
+        self._facts = facts
+        self._home = home
+        self._escalation = escalation
 
     def can_ask(self, call: ToolCall) -> bool:
         """Whether a question about the call reaches anyone, now or later."""
@@ -106,23 +134,29 @@ class Broker:
     async def _ask_with(
         self, peer: Peer, action: Action, request: Request, channels: list[Channel], version: str
     ) -> Approval:
-        """For a call by a client: the answer it brought, then the client itself, then the channels, else pending."""
+        """For a call by a client: the answer it brought or a person gave meanwhile, then the client itself and the
+        channels, else pending."""
         decision = peer.decision
-        if decision is not None and decision.binding == request.binding:
+        if isinstance(decision, PriorApproval) and decision.binding == request.binding:
+            return Approval(by=decision.by, scope=Scope.ONCE, digest=request.digest, binding=request.binding)
+        if isinstance(decision, PriorAnswer) and decision.binding == request.binding:
             return await self._continue(decision, action, request, version)
+        decided = await self._store.take(binding=request.binding, holder=_holder(action))
+        if decided is not None:
+            return await self._conclude_prior(prior_answer(decided, request.binding), action, request, version)
         if peer.can_ask:
             if peer.defers:
-                raise await self._defer(peer, request)
+                raise await self._defer(peer, action, request)
             channels = [PeerChannel(peer), *channels]
         if channels:
             return await self._ask(action, request, channels, version)
-        return await self._look_up(action, request, version, holder=holder_of(request.principal, peer.credential))
+        raise await self._file(action, request)
 
     async def _pose(self, action: Action, verdict: Verdict, version: str, preview: str) -> Request:
         if not preview and self._preview is not None:
             preview = await self._preview(action)
         exactly = new_always_rule(action)
-        return pose(
+        request = pose(
             action,
             verdict,
             version=version,
@@ -133,7 +167,10 @@ class Broker:
                 Choice("exactly these files" if action.tried else "exactly this call", exactly),
                 *self._wider(action, verdict),
             ),
+            facts={**self._facts(action), **_flow_facts(verdict)},
         )
+        withheld = find_withheld(request)
+        return replace(request, withheld=withheld, lasting="") if withheld else request
 
     def _wider(self, action: Action, verdict: Verdict) -> Sequence[Choice]:
         """A wider rule outranks the rule that asked; if none did, rules that ask keep asking."""
@@ -141,47 +178,112 @@ class Broker:
         return [Choice(each.sentence, widen(each.rule, action, outranks=asked)) for each in self._offers(action)]
 
     async def _ask(self, action: Action, request: Request, channels: Sequence[Channel], version: str) -> Approval:
-        asked = self._now()
-        self._emit_requested(request, request.id, [channel.name for channel in channels])
-        answer = first_answer(request, channels, self._timeout)
-        return await self._conclude(action, request, answer, version, question=request.id, asked=asked)
+        """Store the question, show it on the channels, and wait for the row to be answered."""
+        names = [channel.name for channel in channels]
+        request = replace(request, facts={**request.facts, "channels": names})
+        row = await self._store.open(timeout=self._timeout, **self._row(request, action))
+        request = replace(request, id=row.id, digest=row.digest)  # the same question may have been stored before
+        self._emit_requested(request, names)
+        live = LiveQuestion(
+            request,
+            row,
+            self._store,
+            holder=_holder(action),
+            timeout=self._timeout,
+            now=self._now,
+            escalation=self._escalation,
+        )
+        answer = self._answer_live(live, action, request, channels)
+        return await self._conclude(action, request, answer, version, question=row.id, asked=row.asked)
 
-    async def _defer(self, peer: Peer, request: Request) -> ToolError:
+    async def _answer_live(
+        self, live: LiveQuestion, action: Action, request: Request, channels: Sequence[Channel]
+    ) -> Answer:
+        """A question that no channel answered stays pending for a client, which can repeat its call."""
+        try:
+            return await live.answer(channels)
+        except NoUsableAnswer as problem:
+            row = await self._store.find(request.id)
+            if self._keeps and action.call.peer is not None and row is not None and await self._store.keep(row.id):
+                raise _pending(request, await self._store.find(row.id) or row, _DISMISSED) from None
+            await self._store.withdraw(request.id)
+            raise unanswered(request, str(problem)) from None
+        except ToolError:
+            raise
+        except BaseException:
+            await asyncio.shield(self._store.withdraw(request.id))
+            raise
+
+    def _row(self, request: Request, action: Action) -> dict[str, Any]:
+        return {
+            "number": request.id,
+            "binding": request.binding,
+            "digest": request.digest,
+            "holder": _holder(action),
+            "tool": request.tool,
+            "question": write_question(request, action),
+            "summary": summarize(request, home=self._home),
+        }
+
+    async def _defer(self, peer: Peer, action: Action, request: Request) -> ToolError:
+        """The client shows the question, and repeats the call with the answer; others may answer it as well."""
+        request = replace(request, facts={**request.facts, "channels": [PeerChannel.name]})
+        row, new = await self._store.file(**self._row(request, action))
+        request = replace(request, id=row.id, digest=row.digest)
         await peer.ask(request)
-        self._emit_requested(request, request.id, [PeerChannel.name])
+        if new:
+            self._emit_requested(request, [PeerChannel.name])
         return ToolError(
             ErrorCode.APPROVAL_PENDING, f"{request.heading} requires approval{request.aside}: the client is asked"
         )
 
-    async def _continue(
-        self, decision: PriorApproval | PriorAnswer, action: Action, request: Request, version: str
-    ) -> Approval:
-        """Use the decision that the client brought. A call that was approved before it paused continues."""
-        if isinstance(decision, PriorApproval):
-            return Approval(by=decision.by, scope=Scope.ONCE, digest=request.digest, binding=request.binding)
-        return await self._conclude_prior(decision, action, request, version)
-
-    async def _look_up(self, action: Action, request: Request, version: str, *, holder: str) -> Approval:
-        """Use a stored answer if there is one; otherwise store the question."""
-        if self._pending is None:
-            raise _no_channel(action)
-        decided = await self._pending.take(binding=request.binding, holder=holder)
-        if decided is not None:
-            return await self._conclude_prior(prior_answer(decided, request.binding), action, request, version)
-        question = write_question(request, action)
-        waiting, new = await self._pending.file(
-            binding=request.binding, holder=holder, tool=request.tool, question=question
-        )
+    async def _file(self, action: Action, request: Request) -> ToolError:
+        """Store a question that nobody can be asked now."""
+        if not self._keeps:
+            return _no_channel(action)
+        row, new = await self._store.file(**self._row(request, action))
         if new:
-            self._emit_requested(request, waiting.id, ["pending"])
-            logger.warning(
-                "a call to %r waits for approval: see `toolreeve approvals show %s`", request.tool, waiting.id
-            )
-        raise _pending(request, waiting)
+            self._emit_requested(replace(request, id=row.id), ["pending"])
+            logger.warning("a call to %r waits for approval: see `toolreeve approvals show %s`", request.tool, row.id)
+        return _pending(request, row)
+
+    async def _continue(self, prior: PriorAnswer, action: Action, request: Request, version: str) -> Approval:
+        """Use the answer that the client brought, unless the stored question was answered before."""
+        row = await self._store.find(prior.question)
+        if row is None or row.id != prior.question or row.digest == "" or not prior.channel:
+            return await self._conclude_prior(prior, action, request, version)
+        request = replace(request, id=row.id, digest=row.digest)
+        answer = self._decide_brought(prior, row, action, request)
+        return await self._conclude(action, request, answer, version, question=row.id, asked=prior.asked)
+
+    async def _decide_brought(
+        self, prior: PriorAnswer, row: PendingApproval, action: Action, request: Request
+    ) -> Answer:
+        try:
+            answer = client_answer(request, prior)
+        except NoAnswer as problem:
+            said = {"granted": None, "by": prior.channel, "channel": prior.channel}
+            await self._store.refuse(row, said, f"no answer: {problem}")
+            raise _pending(request, row, _DISMISSED) from None
+        approver = Respondent(user=answer.approver, channel=prior.channel, is_person=False)
+        outcome = await decide(self._store, row, request, answer, approver, now=self._now(), use=True)
+        match outcome:
+            case Decided():
+                return answer
+            case AlreadyAnswered():
+                taken = await self._store.claim(row.id, holder=_holder(action))
+                if taken is not None and taken.answer is not None:
+                    return read_answer(request, taken.answer)
+        raise timed_out(request, self._timeout)
 
     async def _conclude_prior(self, prior: PriorAnswer, action: Action, request: Request, version: str) -> Approval:
-        answer = client_answer(request, prior)
-        return await self._conclude(action, request, answer, version, question=prior.question, asked=prior.asked)
+        async def brought() -> Answer:
+            try:
+                return client_answer(request, prior)
+            except NoAnswer as problem:
+                raise unanswered(request, str(problem)) from None
+
+        return await self._conclude(action, request, brought(), version, question=prior.question, asked=prior.asked)
 
     async def _conclude(
         self,
@@ -193,22 +295,26 @@ class Broker:
         question: str,
         asked: float,
     ) -> Approval:
-        outcome: Mapping[str, Any] = {"outcome": "withdrawn"}
+        outcome: Mapping[str, Any] | None = {"outcome": "withdrawn"}
         try:
             approval = await self._accept(action, request, await answer, version)
             outcome = _granted(approval)
             return approval
         except ToolError as refusal:
-            outcome = {"outcome": _OUTCOMES[refusal.code], "note": refusal.message}
+            ended = refusal.code is not ErrorCode.APPROVAL_PENDING
+            outcome = {"outcome": _OUTCOMES[refusal.code], "note": refusal.message} if ended else None
             raise
         finally:
-            data = {"tool_id": request.tool, "request": question, **outcome, "waited": self._now() - asked}
-            self._emit_event("approval_resolved", request, data)
+            if outcome is not None:
+                data = {"tool_id": request.tool, "request": question, **outcome, "waited": self._now() - asked}
+                kind = "approval_withdrawn" if outcome["outcome"] == "withdrawn" else "approval_resolved"
+                self._emit_event(kind, request, data)
 
-    def _emit_requested(self, request: Request, question: str, channels: Sequence[str]) -> None:
+    def _emit_requested(self, request: Request, channels: Sequence[str]) -> None:
         data = {
             "tool_id": request.tool,
-            "request": question,
+            "request": request.id,
+            "sentence": sentence(request, home=self._home),
             "danger": request.danger.value,
             "reason": request.verdict.reason,
             "rule": request.verdict.rule,
@@ -276,6 +382,13 @@ class Broker:
         self._emit(Event(event=kind, task_id=request.call_id, component="approval", data=data, at=self._now()))
 
 
+def _flow_facts(verdict: Verdict) -> Mapping[str, Any]:
+    """Where the values that nobody vouches for come from."""
+    if not verdict.provenance and not verdict.requested:
+        return {}
+    return {"provenance": [each.to_dict() for each in verdict.provenance], "requested": verdict.requested}
+
+
 def _granted(approval: Approval) -> Mapping[str, Any]:
     return {
         "outcome": "granted",
@@ -296,6 +409,11 @@ _OUTCOMES = {
 }
 
 
+def _holder(action: Action) -> str:
+    peer = action.call.peer
+    return holder_of(action.call.principal, "" if peer is None else peer.credential)
+
+
 def _no_channel(action: Action) -> ToolError:
     why = grounds_of(action)
     data = f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked"
@@ -312,11 +430,15 @@ def _refused(request: Request, answer: Answer) -> str:
     return f"{request.heading} was refused{by}{note}{request.aside}"
 
 
-def _pending(request: Request, waiting: PendingApproval) -> ToolError:
+_AWAY = "nobody can be asked now"
+_DISMISSED = "the question was dismissed without an answer"
+
+
+def _pending(request: Request, waiting: PendingApproval, why: str = _AWAY) -> ToolError:
     data = {"status": "pending", "approval_id": waiting.id, "expires": waiting.expires}
     return ToolError(
         ErrorCode.APPROVAL_PENDING,
-        f"{request.heading} requires approval, and nobody can be asked now{request.aside}. Nothing has taken effect."
+        f"{request.heading} requires approval, and {why}{request.aside}. Nothing has taken effect."
         f" The approval {waiting.id!r} is pending: a person must decide it, on their own terminal",
         suggestions=(
             f"tell the person that the approval {waiting.id!r} is pending",

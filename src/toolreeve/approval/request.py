@@ -9,12 +9,12 @@ import copy
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from toolreeve.core.action import Action
-from toolreeve.core.call import Principal, new_id
+from toolreeve.core.call import Principal, new_question_id
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.tool import ToolSpec
@@ -39,10 +39,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A person's answer. The model reads `note`; `args` are the arguments as the person edited them. `choice` is the
-    number, from 0, of what the session or always shall cover, `expires` until when, in seconds since the epoch, and
-    `uses` how often in the session, this call included. `only` are the paths, or folders, of the changes to keep, of
-    those that a command makes; None for all."""
+    """A person's answer, given on `channel` by the principal `approver`; `by` names both. The model reads `note`;
+    `args` are the arguments as the person edited them. `choice` is the number, from 0, of what the session or always
+    shall cover, `expires` until when, in seconds since the epoch, and `uses` how often in the session, this call
+    included. `only` are the paths, or folders, of the changes to keep, of those that a command makes; None for all."""
 
     granted: bool
     by: str = ""
@@ -54,6 +54,8 @@ class Answer:
     expires: float | None = None
     uses: int | None = None
     only: tuple[str, ...] | None = None
+    channel: str = ""
+    approver: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,9 @@ class Request:
     what a yes for longer may cover, narrowest first; the first is exactly this call. `preview` is a diff of
     what the call would change. `grounds` is the tool's own assessment of this call, if it has one.
     `defaults` are the arguments that were not given. `tried` means that the call has run on trial and the question is
-    whether its changes are kept: other arguments would need another trial.
+    whether its changes are kept: other arguments would need another trial. `client` is the program that called,
+    `approvals` how many people must allow the call, `withheld` why it cannot be allowed for always. `facts` is what
+    else a person is shown, as JSON data: parts of a command, changed files, the origin of values.
     """
 
     id: str
@@ -106,6 +110,11 @@ class Request:
     defaults: tuple[str, ...] = ()
     choices: tuple[Choice, ...] = ()
     tried: bool = False
+    client: str = ""
+    workspace: str = ""
+    approvals: int = 1
+    withheld: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def heading(self) -> str:
@@ -158,8 +167,10 @@ def pose(
     preview: str = "",
     lasting: str = "",
     choices: Sequence[Choice] = (),
+    withheld: str = "",
+    facts: Mapping[str, Any] | None = None,
 ) -> Request:
-    number = new_id()
+    number = new_question_id()
     return Request(
         id=number,
         call_id=action.call.id,
@@ -180,6 +191,11 @@ def pose(
         timeout=timeout,
         choices=tuple(choices),
         tried=action.tried,
+        client=action.call.client,
+        workspace=action.root,
+        approvals=verdict.approvals,
+        withheld=withheld,
+        facts=facts or {},
     )
 
 

@@ -315,7 +315,7 @@ async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalCh
 
 
 def _cells(row: "PendingRow") -> tuple[str, ...]:
-    targets = [target for _, target in row.question["effects"]]
+    targets = [effect[1] for effect in row.question["effects"]]
     values = row.to_dict() | {"asked": format_time(row.asked), "touches": " ".join(", ".join(targets).split())}
     return tuple(str(values[column]) for column in COLUMNS)
 

@@ -48,6 +48,11 @@ def new_id() -> str:
     return f"{int(time.time() * 1000):011x}{_process}{next(_numbers):06x}"
 
 
+def new_question_id() -> str:
+    """Short enough to be typed by a person, and not to be guessed."""
+    return os.urandom(6).hex()
+
+
 def _reseed() -> None:
     global _process
     _process = os.urandom(5).hex()

@@ -22,7 +22,7 @@ class Verdict:
     """A decision with its reason. `change` is the smallest change that would alter it, for `explain`.
 
     `runs` is the confinement of the programs that the call starts. An ALLOW that runs in TRY allows the trial; what
-    it changed is decided afterwards. An ASK always means: before anything runs.
+    it changed is decided afterwards. An ASK always means: before anything runs; `approvals` people must allow it.
 
     `provenance` are the values that nobody vouches for, with the places where they stand; `requested` is what the user
     had asked for, in their own words. Both are for people: what a model reads never holds them.
@@ -37,6 +37,7 @@ class Verdict:
     runs: Confinement = Confinement.WORK
     provenance: tuple[Provenance, ...] = ()
     requested: str = ""
+    approvals: int = 1
 
     def without_undo(self, why: str) -> "Verdict":
         """The same verdict, saying that what the call changes cannot be undone."""

@@ -73,7 +73,7 @@ class EventPublisher:
 
     def pass_on(self, event: Event) -> None:
         """Publish an event that another component created."""
-        if event.event == "approval_resolved":
+        if event.event in ("approval_resolved", "approval_withdrawn"):
             self._metrics.approved(event.data["outcome"], event.data["waited"])
         if self._bus.listened:
             self._bus.emit(replace(event, data=self._redactor.value(event.data)))

@@ -46,6 +46,7 @@ from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.offers import covers, find_offers
+from toolreeve.policy.question_facts import describe_parts
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
 from toolreeve.record.blobs import Blobs
@@ -58,6 +59,7 @@ from toolreeve.record.pending import PendingStore
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.model_catalogue import ConfiguredModels
 from toolreeve.runtime.policy_source import PolicySource
@@ -226,6 +228,11 @@ def _root(workspace: str) -> Mapping[str, str]:
     return {"uri": path.as_uri(), "name": path.name}
 
 
+def _check_arguments(registry: ToolRegistry, tool: str, args: Mapping[str, Any]) -> None:
+    """Raises ToolError for arguments that the tool does not take."""
+    registry.resolve(tool, hidden=True).input.parse(args)
+
+
 class Assembly:
     """The parts of one runtime."""
 
@@ -261,7 +268,21 @@ class Assembly:
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
         self.budget = BudgetStore(self.store.budget)
-        self.approvals = PendingStore(self.store.pending, time.time, lifetime=settings.approval.pending_hours * 3600)
+        self.questions = PendingStore(
+            self.store.pending,
+            time.time,
+            lifetime=settings.approval.pending_hours * 3600,
+            process=self.journal.process,
+        )
+        self.approvals = Approvals(
+            self.questions,
+            self.store.grants(time.time),
+            now=time.time,
+            check=lambda tool, args: _check_arguments(registry, tool, args),
+            redact=self.redactor.text,
+            home=configuration.home,
+            dead_time=settings.approval.dead_time,
+        )
         self.commits = Commits(state, time.time)
         self.undo = Undo(
             self.store.changes,
@@ -333,9 +354,12 @@ class Assembly:
             emit=self.events.pass_on,
             remember=policy.remember,
             preview=previewer(self.files),
-            pending=self.approvals,
+            pending=self.questions,
             offers=lambda action: [Choice(*each) for each in find_offers(action, policy())],
             grants=self.grants,
+            facts=describe_parts,
+            home=configuration.home,
+            escalation=settings.approval.escalate_after,
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self._transports: Connect | None = None

@@ -22,8 +22,8 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
-from toolreeve.record.pending import PendingStore
 from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.builtin import BuiltinTools
 from toolreeve.runtime.toolreeve import Toolreeve
 
@@ -205,8 +205,8 @@ class SyncToolreeve:
         return self.runtime.audit
 
     @property
-    def approvals(self) -> PendingStore:
-        """The pending approvals."""
+    def approvals(self) -> Approvals:
+        """Questions to people, pending and answered: `list`, `show`, `decide`, `changes`, `history`, `grants`."""
         return self.runtime.approvals
 
     @property

@@ -25,9 +25,9 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.credentials import CredentialTable
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
-from toolreeve.record.pending import PendingStore
 from toolreeve.record.recent_results import RecentResults
 from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.build import (
     Assembly,
     McpServers,
@@ -449,8 +449,8 @@ class Toolreeve:
         return self._parts.flow
 
     @property
-    def approvals(self) -> PendingStore:
-        """The pending approvals."""
+    def approvals(self) -> Approvals:
+        """Questions to people, pending and answered: `list`, `show`, `decide`, `changes`, `history`, `grants`."""
         return self._parts.approvals
 
     @property

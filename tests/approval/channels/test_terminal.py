@@ -302,7 +302,7 @@ async def test_another_channel_answers_first_and_the_terminal_takes_its_question
         await person.asked.wait()
         person.say(lambda request: request.allow())
 
-        assert (await settling).by == "ann via person"
+        assert (await settling).by == "person via person"
         await screen.shows("withdrawn")
 
 
@@ -397,7 +397,7 @@ async def test_a_process_is_asked_on_its_controlling_terminal_though_its_streams
 
     output, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
 
-    assert output.decode().splitlines() == ["available True", "approved by ann via terminal"]
+    assert output.decode().splitlines() == ["available True", "approved by person via terminal"]
 
 
 async def test_a_process_without_a_terminal_cannot_ask() -> None:

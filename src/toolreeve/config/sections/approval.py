@@ -26,6 +26,22 @@ class Approval:
         float,
         Field("Hours that a pending approval stays open for an answer.", ProjectScope.LOWER, above=0),
     ] = 24.0
+    dead_time: Annotated[
+        float,
+        Field(
+            "Seconds after a question is first shown during which a click or a key decides nothing.",
+            ProjectScope.NEVER,
+            at_least=0,
+        ),
+    ] = 0.3
+    escalate_after: Annotated[
+        float,
+        Field(
+            "Seconds after which the next channel is asked as well, in their order; 0 asks all of them at once.",
+            ProjectScope.NEVER,
+            at_least=0,
+        ),
+    ] = 0.0
     session_hours: Annotated[
         float,
         Field("Hours after which an approval for the session ends at the latest.", ProjectScope.LOWER, above=0),

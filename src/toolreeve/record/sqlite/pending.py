@@ -1,7 +1,8 @@
-"""Pending approvals and spent nonces in SQLite (`record.pending.PendingTable`)."""
+"""Stored approvals and spent nonces in SQLite (`record.pending.PendingTable`)."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from json import loads as read  # exact also for integers beyond 64 bits
 from typing import Any
@@ -9,16 +10,32 @@ from typing import Any
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import Line
-from toolreeve.record.pending import ALLOWED, DENIED, EXPIRED, KEPT, PENDING, USED, PendingRow
+from toolreeve.record.pending import (
+    ALLOWED,
+    ANSWERED,
+    DENIED,
+    EDITED,
+    EXPIRED,
+    KEPT,
+    PENDING,
+    USED,
+    ListedRow,
+    ListQuery,
+    PendingRow,
+)
 from toolreeve.record.sqlite.engine import Engine
+
+_Values = Mapping[str, Any]
 
 
 class SqlitePending:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def file(self, row: PendingRow, *, most: int) -> tuple[PendingRow, bool]:
-        return await self._engine.transact(partial(_file, row=row, most=most))
+    async def file(
+        self, row: PendingRow, *, most: int, reuse: bool, line: Line | None = None
+    ) -> tuple[PendingRow, bool]:
+        return await self._engine.transact(partial(self._file, row=row, most=most, reuse=reuse, line=line))
 
     async def use(self, *, number: str | None, binding: str | None, holder: str, now: float) -> PendingRow | None:
         values = {"number": number, "binding": binding, "holder": holder, "now": now}
@@ -26,83 +43,220 @@ class SqlitePending:
             return None
         return await self._engine.transact(partial(_use, values=values))
 
-    async def decide(self, number: str, answer: Mapping[str, Any], *, line: Line, now: float) -> bool:
-        return await self._engine.transact(partial(self._decide, number=number, answer=answer, line=line, now=now))
+    async def decide(
+        self, number: str, answer: Mapping[str, Any], *, line: Line, now: float, needed: int, use: bool
+    ) -> str:
+        work = partial(self._decide, number=number, answer=answer, line=line, now=now, needed=needed, use=use)
+        return await self._engine.transact(work)
+
+    async def end(self, number: str, state: str, *, now: float, states: tuple[str, ...]) -> bool:
+        query = f"UPDATE approvals SET state = :to, {_CHANGED} WHERE id = :id AND state IN ({_quoted(states)})"  # noqa: S608
+        return await self._update(query, {"to": state, "id": number, "now": now})
+
+    async def keep(self, number: str, *, process: str, expires: float, now: float) -> bool:
+        values = {"process": process, "expires": expires, "id": number, "now": now}
+        return await self._update(_KEEP, values)
+
+    async def mark_shown(self, number: str, *, now: float) -> None:
+        query = "UPDATE approvals SET shown = :now WHERE id = :id AND shown IS NULL"
+        await self._update(query, {"id": number, "now": now})
 
     async def find(self, prefix: str, *, now: float) -> PendingRow | None:
         return await self._engine.read(partial(_find, prefix=prefix, now=now))
 
-    async def list(self, *, now: float) -> Sequence[PendingRow]:
-        return await self._engine.read(partial(_list, now=now))
+    async def state(self, number: str, *, now: float) -> str | None:
+        return await self._engine.read(partial(_state, number=number, now=now))
+
+    async def page(self, query: ListQuery, *, now: float) -> Sequence[ListedRow]:
+        return await self._engine.read(partial(_page, query=query, now=now))
+
+    async def changes(self, since: int, *, limit: int, now: float) -> Sequence[ListedRow]:
+        return await self._engine.read(partial(_changes, since=since, limit=limit, now=now))
+
+    async def sweep(self, *, now: float) -> int:
+        if not await self._engine.read(partial(_has_expired, now=now)):
+            return 0
+        return await self._engine.transact(partial(_sweep, now=now))
+
+    async def count(self, *, now: float) -> int:
+        query = f"SELECT count(*) FROM approvals WHERE state = '{PENDING}' AND expires > ?"  # noqa: S608
+        return await self._engine.read(lambda database: int(database.execute(query, (now,)).fetchone()[0]))
+
+    async def last_change(self) -> int:
+        query = "SELECT coalesce(max(changed), 0) FROM approvals"
+        return await self._engine.read(lambda database: int(database.execute(query).fetchone()[0]))
+
+    async def record(self, line: Line) -> None:
+        await self._engine.transact(lambda database: self._engine.write_lines(database, [line]))
 
     async def consume(self, nonce: str, *, until: float, now: float) -> bool:
         return await self._engine.transact(partial(_consume, nonce=nonce, until=until, now=now))
 
+    async def _update(self, query: str, values: _Values) -> bool:
+        return await self._engine.transact(lambda database: database.execute(query, values).rowcount == 1)
+
+    def _file(
+        self, database: sqlite3.Connection, *, row: PendingRow, most: int, reuse: bool, line: Line | None
+    ) -> tuple[PendingRow, bool]:
+        now = row.asked
+        database.execute("DELETE FROM approvals WHERE expires < ?", (now - KEPT,))
+        if reuse:
+            same = f"SELECT {_COLUMNS} {_OPEN} AND binding = ? AND process = ''"
+            found = database.execute(same, (now, row.holder, row.binding)).fetchone()
+            if found is not None:
+                return _row(found, now), False
+        if row.state == PENDING:
+            _check_count(database, row, most)
+        database.execute(_INSERT, _values(row) | {"now": now})
+        if line is not None:
+            self._engine.write_lines(database, [line])
+        return row, True
+
     def _decide(
-        self, database: sqlite3.Connection, *, number: str, answer: Mapping[str, Any], line: Line, now: float
-    ) -> bool:
-        state = ALLOWED if answer["granted"] is True else DENIED
-        if database.execute(_DECIDE, (state, json.dumps(answer), number, now)).rowcount != 1:
-            return False
+        self,
+        database: sqlite3.Connection,
+        *,
+        number: str,
+        answer: Mapping[str, Any],
+        line: Line,
+        now: float,
+        needed: int,
+        use: bool,
+    ) -> str:
+        found = database.execute(f"{_SELECT} WHERE id = ?", (number,)).fetchone()
+        row = None if found is None else _row(found, now)
+        if row is None or row.state != PENDING:
+            return ""
+        votes = [*row.votes, _vote(answer)]
+        if answer["granted"] is True and len({vote["approver"] for vote in votes}) < len(votes):
+            return "repeated"
+        decided = answer["granted"] is not True or len(votes) >= needed
+        state = _state_of(answer, use=use) if decided else PENDING
+        stored = {**answer, "by": " and ".join(vote["by"] for vote in votes)} if len(votes) > 1 and decided else answer
+        values = {
+            "state": state,
+            "answer": json.dumps(stored) if decided else None,
+            "votes": json.dumps(votes if answer["granted"] is True else row.votes),
+            "id": number,
+            "now": now,
+        }
+        database.execute(_DECIDE, values)
         self._engine.write_lines(database, [line])
-        return True
+        return "decided" if decided else "counted"
 
 
-def _row(columns: tuple[Any, ...], now: float) -> PendingRow:
-    number, binding, holder, tool, asked, expires, state, question, answer = columns
-    return PendingRow(
-        id=number,
-        binding=binding,
-        holder=holder,
-        tool=tool,
-        asked=asked,
-        expires=expires,
-        state=EXPIRED if state != USED and expires <= now else state,
-        question=read(question),
-        answer=None if answer is None else read(answer),
-    )
+def _vote(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: answer.get(key) for key in ("by", "approver", "channel", "at")}
 
 
-def _file(database: sqlite3.Connection, *, row: PendingRow, most: int) -> tuple[PendingRow, bool]:
-    now = row.asked
-    database.execute("DELETE FROM approvals WHERE expires < ?", (now - KEPT,))
-    same = database.execute(f"SELECT {_COLUMNS} {_OPEN} AND binding = ?", (now, row.holder, row.binding)).fetchone()
-    if same is not None:
-        return _row(same, now), False
-    if database.execute(f"SELECT count(*) {_OPEN}", (now, row.holder)).fetchone()[0] >= most:
+def _state_of(answer: Mapping[str, Any], *, use: bool) -> str:
+    if use:
+        return USED
+    if answer["granted"] is not True:
+        return DENIED
+    return ALLOWED if answer.get("args") is None else EDITED
+
+
+def _check_count(database: sqlite3.Connection, row: PendingRow, most: int) -> None:
+    if database.execute(f"SELECT count(*) {_OPEN}", (row.asked, row.holder)).fetchone()[0] >= most:
         raise ToolError(
             ErrorCode.LIMIT,
             f"Tool {row.tool!r} requires approval, and {most} approvals are pending already",
             suggestions=("answer pending approvals first (`toolreeve approvals`)",),
         )
-    question = json.dumps(row.question)
-    values = (row.id, row.binding, row.holder, row.tool, row.asked, row.expires, row.state, question, None)
-    database.execute(f"INSERT INTO approvals ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
-    return row, True
 
 
-def _decided(database: sqlite3.Connection, *, values: Mapping[str, Any]) -> PendingRow | None:
+def _values(row: PendingRow) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in _NAMES}
+    packed = {name: None if values[name] is None else json.dumps(values[name]) for name in _PACKED}
+    return values | packed
+
+
+def _row(columns: tuple[Any, ...], now: float) -> PendingRow:
+    values = dict(zip(_NAMES, columns, strict=True))
+    values |= {name: None if values[name] is None else read(values[name]) for name in _PACKED}
+    row = PendingRow(**values)
+    return replace(row, state=_current(row.state, row.expires, now))
+
+
+def _current(state: str, expires: float, now: float) -> str:
+    return EXPIRED if state in (PENDING, *ANSWERED) and expires <= now else state
+
+
+def _decided(database: sqlite3.Connection, *, values: _Values) -> PendingRow | None:
     key = "binding = :binding" if values["number"] is None else "id = :number"
     row = database.execute(f"{_DECIDED} AND {key} ORDER BY asked LIMIT 1", values).fetchone()
     return None if row is None else _row(row, values["now"])
 
 
-def _use(database: sqlite3.Connection, *, values: Mapping[str, Any]) -> PendingRow | None:
+def _use(database: sqlite3.Connection, *, values: _Values) -> PendingRow | None:
     """Found and marked in one transaction: of two callers, one gets it."""
     if (row := _decided(database, values=values)) is not None:
-        database.execute(f"UPDATE approvals SET state = '{USED}' WHERE id = ?", (row.id,))  # noqa: S608
+        database.execute(_USE, {"id": row.id, "now": values["now"]})
     return row
 
 
 def _find(database: sqlite3.Connection, *, prefix: str, now: float) -> PendingRow | None:
-    query = f"SELECT {_COLUMNS} FROM approvals WHERE substr(id, 1, ?) = ? LIMIT 2"  # noqa: S608
-    rows = database.execute(query, (len(prefix), prefix)).fetchall()
-    return _row(rows[0], now) if prefix and len(rows) == 1 else None
+    rows = database.execute(f"{_SELECT} WHERE id >= ? AND id < ? LIMIT 2", (prefix, f"{prefix}\U0010ffff")).fetchall()
+    exact = [row for row in rows if row[0] == prefix]
+    found = exact or rows
+    return _row(found[0], now) if prefix and len(found) == 1 else None
 
 
-def _list(database: sqlite3.Connection, *, now: float) -> Sequence[PendingRow]:
-    rows = database.execute(f"SELECT {_COLUMNS} FROM approvals ORDER BY asked").fetchall()  # noqa: S608
-    return [_row(row, now) for row in rows]
+def _state(database: sqlite3.Connection, *, number: str, now: float) -> str | None:
+    found = database.execute("SELECT state, expires FROM approvals WHERE id = ?", (number,)).fetchone()
+    return None if found is None else _current(found[0], found[1], now)
+
+
+def _page(database: sqlite3.Connection, *, query: ListQuery, now: float) -> Sequence[ListedRow]:
+    compare, order = ("<", "DESC") if query.newest_first else (">", "ASC")
+    after = f" AND (asked, id) {compare} (:asked, :id)" if query.after else ""
+    asked, number = query.after or (0.0, "")
+    values = {"asked": asked, "id": number, "limit": query.limit}
+    end = f"{after} ORDER BY asked {order}, id {order} LIMIT :limit"
+    if not query.states:
+        return _listed(database, f"1{end}", values, now)
+    # One state is one index: each is read in order, and the few rows are merged.
+    found = [
+        row
+        for state in query.states
+        for row in _listed(database, f"state = :state{end}", {**values, "state": state}, now)
+    ]
+    found.sort(key=lambda row: (row.asked, row.id), reverse=query.newest_first)
+    return found[: query.limit]
+
+
+def _listed(database: sqlite3.Connection, where: str, values: _Values, now: float) -> list[ListedRow]:
+    rows = database.execute(f"SELECT {_LISTED} FROM approvals WHERE {where}", values)  # noqa: S608
+    return [
+        ListedRow(
+            id=number,
+            tool=tool,
+            asked=asked,
+            expires=expires,
+            state=_current(state, expires, now),
+            summary=read(summary),
+            answer=None if answer is None else read(answer),
+            changed=changed,
+        )
+        for number, tool, asked, expires, state, summary, answer, changed in rows
+    ]
+
+
+def _changes(database: sqlite3.Connection, *, since: int, limit: int, now: float) -> Sequence[ListedRow]:
+    return _listed(database, "changed > :since ORDER BY changed LIMIT :limit", {"since": since, "limit": limit}, now)
+
+
+def _has_expired(database: sqlite3.Connection, *, now: float) -> bool:
+    return database.execute(f"SELECT 1 FROM approvals WHERE {_OVERDUE} LIMIT 1", {"now": now}).fetchone() is not None  # noqa: S608
+
+
+def _sweep(database: sqlite3.Connection, *, now: float) -> int:
+    """Each row gets its own place in the order of changes."""
+    overdue = database.execute(f"SELECT id FROM approvals WHERE {_OVERDUE}", {"now": now}).fetchall()  # noqa: S608
+    for (number,) in overdue:
+        database.execute(_EXPIRE, {"id": number, "now": now})
+    return len(overdue)
 
 
 def _consume(database: sqlite3.Connection, *, nonce: str, until: float, now: float) -> bool:
@@ -111,10 +265,48 @@ def _consume(database: sqlite3.Connection, *, nonce: str, until: float, now: flo
     return added.rowcount == 1
 
 
-_COLUMNS = "id, binding, holder, tool, asked, expires, state, question, answer"
-_OPEN = f"FROM approvals WHERE state = '{PENDING}' AND expires > ? AND holder = ?"
-_DECIDED = (
-    f"SELECT {_COLUMNS} FROM approvals"  # noqa: S608
-    f" WHERE state IN ('{ALLOWED}', '{DENIED}') AND expires > :now AND holder = :holder"
+def _quoted(states: Sequence[str]) -> str:
+    return ", ".join(f"'{state}'" for state in states)
+
+
+_NAMES = (
+    "id",
+    "binding",
+    "holder",
+    "tool",
+    "asked",
+    "expires",
+    "state",
+    "question",
+    "answer",
+    "digest",
+    "process",
+    "shown",
+    "summary",
+    "votes",
+    "feedback",
+    "changed",
 )
-_DECIDE = f"UPDATE approvals SET state = ?, answer = ? WHERE id = ? AND state = '{PENDING}' AND expires > ?"  # noqa: S608
+_PACKED = ("question", "answer", "summary", "votes", "feedback")
+_COLUMNS = ", ".join(_NAMES)
+_LISTED = "id, tool, asked, expires, state, summary, answer, changed"
+_NEXT = "max((SELECT coalesce(max(changed), 0) + 1 FROM approvals), CAST(:now * 1000 AS INTEGER))"
+_CHANGED = f"changed = {_NEXT}"
+_SELECT = f"SELECT {_COLUMNS} FROM approvals"  # noqa: S608
+_OPEN = f"FROM approvals WHERE state = '{PENDING}' AND expires > ? AND holder = ?"
+_INSERT = f"""
+    INSERT INTO approvals ({_COLUMNS})
+    VALUES ({", ".join(f":{name}" for name in _NAMES if name != "changed")}, {_NEXT})
+"""  # noqa: S608
+_DECIDED = f"{_SELECT} WHERE state IN ({_quoted(ANSWERED)}) AND expires > :now AND holder = :holder"
+_DECIDE = f"""
+    UPDATE approvals SET state = :state, answer = :answer, votes = :votes, {_CHANGED}
+    WHERE id = :id AND state = '{PENDING}'
+"""  # noqa: S608
+_USE = f"UPDATE approvals SET state = '{USED}', {_CHANGED} WHERE id = :id"  # noqa: S608
+_KEEP = f"""
+    UPDATE approvals SET process = :process, expires = :expires, {_CHANGED}
+    WHERE id = :id AND state = '{PENDING}' AND expires > :now
+"""  # noqa: S608
+_OVERDUE = f"state IN ({_quoted((PENDING, *ANSWERED))}) AND expires <= :now"
+_EXPIRE = f"UPDATE approvals SET state = '{EXPIRED}', {_CHANGED} WHERE id = :id"  # noqa: S608

@@ -190,4 +190,17 @@ MIGRATIONS: tuple[str, ...] = (
         expires REAL
     )
     """,
+    """
+    ALTER TABLE approvals ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN process TEXT NOT NULL DEFAULT '';
+    ALTER TABLE approvals ADD COLUMN shown REAL;
+    ALTER TABLE approvals ADD COLUMN summary BLOB NOT NULL DEFAULT '{}';
+    ALTER TABLE approvals ADD COLUMN votes BLOB NOT NULL DEFAULT '[]';
+    ALTER TABLE approvals ADD COLUMN feedback BLOB NOT NULL DEFAULT '[]';
+    ALTER TABLE approvals ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX approvals_asked ON approvals (asked, id);
+    CREATE INDEX approvals_state ON approvals (state, asked, id);
+    CREATE INDEX approvals_expires ON approvals (expires);
+    CREATE INDEX approvals_changed ON approvals (changed);
+    """,
 )

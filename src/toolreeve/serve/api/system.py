@@ -82,7 +82,7 @@ async def show_status(request: ApiRequest) -> StatusReport:
         "sandbox": str(settings.sandbox.mode),
         "head": await reeve.audit.last(),
         "chain": services.chain.state,
-        "pending": len(await reeve.approvals.list()),
+        "pending": await reeve.approvals.count(),
         "tools": len(reeve.tools),
         "servers": len(reeve.fleet),
         "running": reeve.running_count,

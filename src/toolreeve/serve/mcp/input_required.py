@@ -69,7 +69,9 @@ def new_input_required(reeve: "Toolreeve") -> "InputRequired":
     revealed = [configuration.reveal(key, key="mcp.state_key") for key in configuration.settings.mcp.state_key]
     keys = check_keys(revealed, source="mcp.state_key")
     directory = Path(configuration.settings.state.dir)
-    return InputRequired(lambda: Seal(keys or load_keys(directory), now=time.time), reeve.approvals, now=time.time)
+    return InputRequired(
+        lambda: Seal(keys or load_keys(directory), now=time.time), reeve.approvals.store, now=time.time
+    )
 
 
 class InputRequired:

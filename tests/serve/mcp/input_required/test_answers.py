@@ -55,7 +55,7 @@ async def test_an_answer_that_makes_no_sense_lets_nothing_run(world: World, answ
         result = await one.call(inputResponses={"approval": answer}, requestState=state)
 
     assert result["isError"] is True
-    assert result["structuredContent"]["error"]["code"] == "E_PERMISSION"
+    assert result["structuredContent"]["error"]["code"] == "E_APPROVAL_PENDING"
     assert not written(world)
 
 

@@ -34,7 +34,7 @@ def waits(number: str, timeout: float = 0) -> Mapping[str, Any]:
 async def test_only_the_principal_that_asked_may_wait(world: World) -> None:
     async with worker(world) as one:
         number = await filed(one)
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
         stolen = await one.call(waits(number), principal=Principal(user="eve"), **PENDING)
         borrowed = await one.call(waits(number), credential="token-2", **PENDING)
         shortened = await one.call(waits(number[:5]), **PENDING)
@@ -46,7 +46,7 @@ async def test_only_the_principal_that_asked_may_wait(world: World) -> None:
 async def test_a_client_that_does_not_see_the_tool_cannot_use_up_its_approval(world: World) -> None:
     async with worker(world) as one:
         number = await filed(one)
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
         blind = await one.call(waits(number), tools="read_file", **PENDING)
         done = await one.call(waits(number), **PENDING)
 
@@ -66,7 +66,7 @@ async def test_of_all_who_wait_for_one_approval_one_runs_the_call(world: World) 
     async with worker(world, tools=[work]) as one, worker(world, tools=[work]) as other:
         number = (await one.call(request, **PENDING))["structuredContent"]["approval_id"]
         waiting = [asyncio.create_task(each.call(waits(number, 30), **PENDING)) for each in (one, other, one, other)]
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
         async with asyncio.timeout(20):
             results = await asyncio.gather(*waiting)
 
@@ -77,7 +77,7 @@ async def test_of_all_who_wait_for_one_approval_one_runs_the_call(world: World) 
 async def test_a_policy_that_denies_by_the_time_of_the_answer_is_not_outweighed(world: World) -> None:
     async with worker(world) as one:
         number = await filed(one)
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
     async with worker(world, policy=[PermissionRule(tool="write_file", decision="deny")]) as later:
         denied = await later.call(waits(number), **PENDING)
 
@@ -88,7 +88,7 @@ async def test_a_policy_that_denies_by_the_time_of_the_answer_is_not_outweighed(
 async def test_a_policy_that_asks_otherwise_by_then_has_the_question_kept_anew(world: World) -> None:
     async with worker(world) as one:
         number = await filed(one)
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
     async with worker(world, policy=[PermissionRule(tool="write_file", decision="ask", reason="new")]) as later:
         again = await later.call(waits(number), **PENDING)
 
@@ -100,7 +100,7 @@ async def test_a_policy_that_asks_otherwise_by_then_has_the_question_kept_anew(w
 async def test_an_approved_call_that_pauses_for_its_server_goes_on_when_it_is_waited_for_again(world: World) -> None:
     async with worker(world, tools=[elsewhere]) as one:
         number = (await one.call(ELSEWHERE, **PENDING))["structuredContent"]["approval_id"]
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
         second = await one.call(waits(number), **PENDING)
         third = await one.call(waits(number), inputResponses=THIS, requestState=second["requestState"], **PENDING)
         await one.refused(waits(number), inputResponses=THIS, requestState=second["requestState"], **PENDING)
@@ -121,7 +121,7 @@ async def test_a_request_that_is_no_call_of_a_tool_is_made_again_by_the_client_i
         made = ToolCall(tool="far__prompts/get", args={}, session="s", peer=ScriptedClient(capabilities={}))
         pending = (await one.reeve.run(made)).data or {}
         number = pending["approval_id"]
-        await one.reeve.approvals.decide(number, write_answer(Answer(granted=True, by="Bea")))
+        await one.reeve.approvals.store.decide(number, write_answer(Answer(granted=True, by="Bea")))
         waited = await one.call(waits(number), credential="", **PENDING)
         again = await one.reeve.run(replace(made, id="again"))
 

@@ -46,7 +46,7 @@ class Worker:
 
     def __init__(self, reeve: Toolreeve, clock: Clock, keys: tuple[bytes, ...] = (KEY,)) -> None:
         self.reeve = reeve
-        input_required = InputRequired(lambda: Seal(keys, now=clock), reeve.approvals, now=clock)
+        input_required = InputRequired(lambda: Seal(keys, now=clock), reeve.approvals.store, now=clock)
         self.handlers = Handlers(reeve, input_required=input_required)
 
     async def call(
