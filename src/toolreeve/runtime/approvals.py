@@ -4,7 +4,7 @@ What every channel outside the call uses: the web console, the HTTP interface, t
 is decided here that `approval.decision` does not decide, and nothing is shown that is not redacted.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,7 +138,7 @@ class Approvals:
             dead_time=self._dead_time if dead_time is None else dead_time,
         )
 
-    async def changes(self, since: int | None = None) -> AsyncIterator[ApprovalChange]:
+    async def changes(self, since: int | None = None) -> AsyncGenerator[ApprovalChange, None]:
         """Every change from now on, or after the change `since`, of any process that shares the record."""
         async for row in self.store.changes(since):
             yield ApprovalChange(id=row.id, state=row.state, changed=row.changed, summary=self._item(row))
