@@ -48,7 +48,7 @@ def test_a_model_that_does_not_exist_is_named(shell: Shell) -> None:
 def test_without_a_model_the_setting_is_named(shell: Shell) -> None:
     printed = shell.run("agent", "run", "x")
 
-    assert printed.status == 1
+    assert printed.status == 2
     assert "agent.model" in printed.err
 
 
@@ -99,3 +99,9 @@ def test_an_unknown_run_is_named(shell: Shell) -> None:
 
     assert printed.status != 0
     assert "toolreeve agent list" in printed.err
+
+
+def test_a_model_that_is_not_configured_is_bad_usage_and_an_unknown_run_is_not_found(shell: Shell) -> None:
+    assert shell.run("agent", "run", "hi").status == 2
+    assert shell.run("agent", "run", "hi", "--model", "nope:x").status == 2
+    assert shell.run("agent", "replay", "zzz").status == 5

@@ -271,3 +271,14 @@ def test_a_tampered_record_is_not_archived(used: Shell) -> None:
 
     assert done.status == 7
     assert not (used.workspace / "old.jsonl").exists()
+
+
+def test_only_calls_of_this_workspace_are_listed_unless_all_are_wanted(used: Shell) -> None:
+    other = used.workspace.parent / "other"
+    other.mkdir()
+
+    elsewhere = used.run("--workspace", str(other), "audit", "list")
+
+    assert "read_file" not in elsewhere.out
+    assert f"no such records of calls in {other}; --all includes other workspaces" in elsewhere.err
+    assert len(used.run("--workspace", str(other), "audit", "list", "--all", "--json").json) == 3

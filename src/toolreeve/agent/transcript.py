@@ -75,7 +75,7 @@ async def find_run(table: AgentRunTable, user: str, prefix: str) -> AgentRunRow:
     found = await table.find(user, prefix)
     if not found:
         raise ToolError(
-            ErrorCode.PATH_NOT_FOUND, f"no agent run begins with {prefix!r}; toolreeve agent list shows them"
+            ErrorCode.TOOL_NOT_FOUND, f"no agent run begins with {prefix!r}; toolreeve agent list shows them"
         )
     if len(found) > 1:
         raise ToolError(ErrorCode.INVALID_PARAMS, f"several agent runs begin with {prefix!r}: give more of the id")

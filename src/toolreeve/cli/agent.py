@@ -235,15 +235,17 @@ async def _once(
     conversation: "Conversation | None" = None,
     earlier: "StoredRun | None" = None,
 ) -> "AgentResult":
+    from toolreeve.agent.errors import ModelError
     from toolreeve.agent.providers import connect
     from toolreeve.agent.recorded_run import run_recorded
 
-    provider = connect(
-        config.llm_provider,
-        base_url=config.base_url,
-        timeout=config.request_timeout,
-        environ=reeve.configuration.known.environ,
-    )
+    environ = reeve.configuration.known.environ
+    try:
+        provider = connect(
+            config.llm_provider, base_url=config.base_url, timeout=config.request_timeout, environ=environ
+        )
+    except ModelError as problem:  # an unknown provider, no key, no package: nothing was sent yet
+        raise ToolreeveError(str(problem)) from None
     inputs = {"task": task}
     try:
         return await run_recorded(

@@ -86,10 +86,19 @@ async def _open(options: Options) -> "AsyncIterator[Audit | None]":
 
 @audit.command(name="list")
 @click.option("--last", type=click.IntRange(1, 10_000), default=20, show_default=True, help="The number of records.")
+@click.option("--all", "everywhere", is_flag=True, help="Records of all workspaces, not only of this one.")
 @_filter_options
-def list_(last: int, **filters: str | None) -> int:
-    """List records, newest first: by default the results of calls."""
-    records = asyncio.run(_list(current(), _parse_filter(filters, kind="call"), last))
+def list_(last: int, everywhere: bool, **filters: str | None) -> int:  # noqa: FBT001 - a flag of the command line
+    """List records, newest first: by default the results of calls in this workspace."""
+    of_calls = filters["kind"] in (None, "call", "intent")  # other records belong to no workspace
+    here = (
+        {}
+        if everywhere or not of_calls
+        else {"workspace": os.path.realpath(current().configuration().settings.workspace.dir)}
+    )
+    records = asyncio.run(_list(current(), _parse_filter(filters, kind="call", **here), last))
+    if not records and here and not current().json:
+        note(f"no such records of calls in {here['workspace']}; --all includes other workspaces")
     if current().json:
         print_json([record.to_dict() for record in records])
     else:

@@ -76,8 +76,11 @@ async def _load_and_serve(
     from toolreeve.hook.server import serve_hooks
     from toolreeve.runtime.principal import find_local_principal
     from toolreeve.runtime.toolreeve import Toolreeve
+    from toolreeve.serve.mcp.client_roots import find_roots, narrow_workspace
     from toolreeve.serve.mcp.door import new_handlers, new_view
 
+    roots = await find_roots(responder.initialized, service.connection, service.finished)
+    configuration = narrow_workspace(configuration, roots, note)
     principal = find_local_principal(configuration).for_agents
     reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, principal=principal, origin="mcp")
     for problem in reeve.problems:

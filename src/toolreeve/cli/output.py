@@ -154,6 +154,8 @@ def report(problem: Exception, options: Options) -> int:
             return _fail(options, ErrorCode.INVALID_PARAMS, str(problem), detail=[_as_dict(problem)])
         case ToolError():
             return _fail(options, problem.code, problem.message, detail=problem.detail, coded=True)
+        case ToolreeveError() if type(problem) is ToolreeveError:  # misuse: an argument or a setting
+            return _fail(options, ErrorCode.INVALID_PARAMS, str(problem))
         case ToolreeveError():
             return _fail(options, ErrorCode.TOOL_EXEC, str(problem))
         case _ if options.verbose:

@@ -1,5 +1,6 @@
 import gc
 import os
+import resource
 import tracemalloc
 
 import pytest
@@ -205,3 +206,15 @@ class TestWalking:
         assert caught.value.code is ErrorCode.PATH_FORBIDDEN
         with pytest.raises(ToolError):
             files.read(str(guarded.outside / "secret.txt"), 10)
+
+
+def test_a_search_that_the_system_does_not_let_begin_is_a_failed_search(guarded: GuardedWorkspace) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(ToolError) as caught:
+            guarded.files.walk(".")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert caught.value.code is ErrorCode.SEARCH_ERROR

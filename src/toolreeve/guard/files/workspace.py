@@ -166,13 +166,15 @@ class WorkspaceFiles:
             os.close(descriptor)
         return Listing(path=resolved, entries=entries, total=total, more=len(found) > limit or total is None)
 
-    def _open_directory(self, paths: Paths, path: str) -> tuple[int, str]:
+    def _open_directory(self, paths: Paths, path: str, otherwise: ErrorCode = ErrorCode.LIST_ERROR) -> tuple[int, str]:
         try:
             return paths.open(path, directory=True)
         except ToolError as problem:
             if problem.code is ErrorCode.READ_ERROR:
-                raise failed(ErrorCode.LIST_ERROR, path, problem.message) from None
+                raise failed(otherwise, path, problem.message) from None
             raise
+        except OSError as problem:
+            raise from_system(problem, path, otherwise) from None
 
     def _describe(self, entry: "os.DirEntry[str]", directory: str) -> Listed:
         if entry.is_symlink():
@@ -201,7 +203,8 @@ class WorkspaceFiles:
         search_base: bool = False,
     ) -> Walker:
         paths = self._bases if search_base else self._paths
-        descriptor, resolved = self._open_directory(paths, os.path.join(self.root, path) if search_base else path)
+        start = os.path.join(self.root, path) if search_base else path
+        descriptor, resolved = self._open_directory(paths, start, ErrorCode.SEARCH_ERROR)
         return Walker(
             descriptor,
             resolved,

@@ -31,6 +31,9 @@ class StartupResponder:
     def __init__(self, *, servers: bool, instructions: str = "") -> None:
         self._beyond = tuple(BEYOND_TOOLS) if servers else ()
         self._instructions = instructions
+        self.initialized: asyncio.Future[ClientInfo | None] = asyncio.get_running_loop().create_future()
+        """The client of the legacy era, once it has said that it is initialized; None for one of the modern era."""
+        self._client: ClientInfo | None = None
         self._ready: asyncio.Future[tuple[RequestHandlers, ToolView]] = asyncio.get_running_loop().create_future()
 
     def complete(self, handlers: RequestHandlers, view: "ToolView") -> None:
@@ -47,11 +50,13 @@ class StartupResponder:
 
     def initialize(self, params: Params, context: RequestContext) -> dict[str, Any]:
         read_client(params, context.client)
+        self._client = context.client
         capabilities = server_capabilities(self._beyond)
         return initialize_result(context.client, server_info(), capabilities, instructions=self._instructions)
 
     async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
         if method == "server/discover" and context.era is Era.MODERN and not self._ready.done():
+            self._set_initialized(None)
             found = discover_result(server_capabilities(self._beyond), instructions=self._instructions)
             return stamp(method, found, server_info())
         handlers = await self._await_handlers(context)
@@ -62,6 +67,7 @@ class StartupResponder:
         return await handlers.call(params, context)
 
     async def _await_handlers(self, context: RequestContext) -> RequestHandlers:
+        self._set_initialized(self._client)
         handlers, context.client.view = await asyncio.shield(self._ready)
         return handlers
 
@@ -71,8 +77,14 @@ class StartupResponder:
     def watch(self, _: ClientInfo, __: Callable[[str, Mapping[str, Any]], None]) -> Callable[[], None]:
         return lambda: None
 
-    def on_notification(self, _: str) -> None:
+    def on_notification(self, method: str) -> None:
         """There are no upstream servers to notify yet."""
+        if method == "notifications/initialized":
+            self._set_initialized(self._client)
+
+    def _set_initialized(self, client: ClientInfo | None) -> None:
+        if not self.initialized.done():
+            self.initialized.set_result(client)
 
     async def release(self, _: RequestContext) -> None:
         """There are no subscriptions yet."""
