@@ -75,7 +75,7 @@ async def test_undoing_a_new_file_removes_its_new_directories_too(harness: UndoH
 
     outcomes = await harness.restore(call_id=made.id)
 
-    assert [each.outcome for each in outcomes] == ["restored"]
+    assert [each.outcome for each in outcomes] == ["removed"]
     assert harness.tree() == {}
 
 
@@ -391,7 +391,7 @@ async def test_a_name_that_holds_a_secret_is_not_written_and_its_change_is_undon
     outcomes = await harness.restore(call_id=made.id)
 
     assert secret.encode() not in written
-    assert ([each.outcome for each in outcomes], harness.tree()) == (["restored"], {})
+    assert ([each.outcome for each in outcomes], harness.tree()) == (["removed"], {})
 
 
 async def test_another_process_reports_that_it_cannot_undo_an_unnamed_change(harness: UndoHarness) -> None:

@@ -1,6 +1,8 @@
 """Commands over layers, as root and as an ordinary user: nothing of them reaches the host."""
 
+import os
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from tests.sandbox.conftest import open_folder
 from tests.sandbox.runner import WHO, Runner
 
 OPTIONS = {"layout": {"layer_mb": 16}, "require": "full"}
+GIT = ("git", "-c", "user.name=n", "-c", "user.email=e", "-c", "safe.directory=*")
 LIMITS = {"processes": 64, "memory_mb": 512, "file_size_mb": 100}
 
 
@@ -54,6 +57,22 @@ def test_what_is_covered_stays_covered(runner: Runner) -> None:
     assert "pre-commit: Read-only file system" in ended["stderr"]
     assert ended["stderr"].count("Device or resource busy") == 2
     assert sorted(ended["changed"]) == ["folder", "moved"]
+
+
+@pytest.mark.parametrize("confinement", ["look", "try", "work"])
+def test_git_takes_no_hidden_file_that_it_tracks_for_a_changed_one(runner: Runner, confinement: str) -> None:
+    for name in (".env", "server.pem"):
+        (runner.workspace / name).write_text("-----BEGIN PRIVATE KEY-----\n")
+        os.utime(runner.workspace / name, (1_700_000_000, 1_700_000_000))
+    for arguments in (["init", "-q"], ["add", "-f", ".env", "server.pem"], ["commit", "-qm", "x"]):
+        subprocess.run([*GIT, "-C", str(runner.workspace), *arguments], check=True)
+    subprocess.run(["chmod", "-R", "a+rwX", str(runner.workspace)], check=True)
+
+    ended = runner.bash(
+        "git status --porcelain --untracked-files=no; git diff; cat .env", confinement=confinement, call="call"
+    )
+
+    assert (ended["stdout"], ended["stderr"]) == ("", "cat: .env: Permission denied\n")
 
 
 def test_a_secret_that_appears_later_is_covered_in_the_next_trial(runner: Runner) -> None:

@@ -178,13 +178,14 @@ def describe_changes(effects: tuple[Effect, ...]) -> str:
 
 def foresee(action: Action, verdict: Verdict, state: PolicyState) -> tuple[Decision, str]:
     """The decision as a person will see it, and whether they are asked after the trial: `never`, `if it changes files`,
-    or `yes` with what it is known to change. `verdict` is that of `decide_trial`."""
+    or `yes` with what it is known to change. In plan mode, that all changes are discarded. `verdict` is that of
+    `decide_trial`."""
     from toolreeve.policy.shell.analysis import analysis_of
 
     if verdict.decision is not Decision.ALLOW or verdict.runs is not Confinement.TRY:
         return verdict.decision, "never"
     if state.mode is PermissionMode.PLAN:
-        return verdict.decision, "never"
+        return verdict.decision, "never: what it changes is discarded"
     found = analysis_of(action)
     changes = ObservedChanges(effects=() if found is None else found.changes)
     if changes.effects:

@@ -34,7 +34,8 @@ COMMIT = "commit:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoOutcome:
-    """The outcome for one file: restored, unchanged (already as before), conflict, not kept, or failed."""
+    """The outcome for one file: restored, removed (there was none before), unchanged (already as before), conflict, not
+    kept, or failed."""
 
     path: str
     outcome: str
@@ -267,7 +268,7 @@ class Undo:
         await self.note(call, dataclasses.replace(noted.change, kind=REVERTED if undo else COMMITTED))
         await asyncio.to_thread(self._commits.toggle, commit, undo=undo)
         await self._changes.mark_undone(noted.id)
-        outcomes = [UndoOutcome(path=each.path, outcome="restored") for each in paths[:MAX_LISTED]]
+        outcomes = [UndoOutcome(path=each.path, outcome=_outcome(each)) for each in paths[:MAX_LISTED]]
         if len(paths) > MAX_LISTED:
             more = f"and {len(paths) - MAX_LISTED} more paths"
             outcomes.append(UndoOutcome(path=noted.change.path, outcome="restored", reason=more))
@@ -285,7 +286,7 @@ class Undo:
             await files.delete(call, change.path)
         else:
             await self._put_back(call, files, change.path, change)
-        return "restored"
+        return _outcome(change)
 
     async def _put_back(self, call: ToolCall, files: Files, path: str, change: Change) -> None:
         kind, _, rest = (change.before or "").partition(":")
@@ -337,6 +338,11 @@ class _FileView:
 
     def toggle(self, commit: str) -> None:
         """There are none."""
+
+
+def _outcome(change: Change) -> str:
+    """Of a change that was undone."""
+    return "removed" if change.before is None else "restored"
 
 
 def _commit_of(change: Change) -> str | None:

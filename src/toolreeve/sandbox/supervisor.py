@@ -210,6 +210,8 @@ class Supervisor:
                 each.close()
             for base in self._bases:
                 os.close(base)
+            if self._covers is not None:
+                self._covers.close()
             slot.run(slot_commands, slot_status, self._plan, code, limits)
         self.slots.add(pid)
         for each in (slot_commands, slot_status):

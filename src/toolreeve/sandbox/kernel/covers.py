@@ -7,6 +7,7 @@ never follows a link here: each is read, pinned in place, and its target is cove
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -14,19 +15,26 @@ from toolreeve.sandbox.integrity.link_trail import LinkTrail, follow
 from toolreeve.sandbox.kernel import syscalls
 
 BLANK = "/.blank"
-"""Holds an empty file and an empty folder with mode 0, mounted over hidden paths."""
+"""Holds an empty folder and files with mode 0, mounted over hidden paths."""
+_MOST_BLANKS = 1_000
 _PASSES = 8
 _CHANGED = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _CANNOT_PIN_LINKS = {errno.EINVAL, errno.ENOTDIR, errno.EOPNOTSUPP}
 
 
 class Covers:
-    """The covers of one sandbox. Only paths below its `writable` ones need protection."""
+    """The covers of one sandbox. Only paths below its `writable` ones need protection. `blanks` is a descriptor of the
+    folder with the blanks in which more can be made."""
 
-    def __init__(self, writable: tuple[str, ...]) -> None:
+    def __init__(self, writable: tuple[str, ...], blanks: int) -> None:
         self._writable = writable
-        self._blanks = {folder: syscalls.open_path(f"{BLANK}/{folder}") for folder in ("file", "folder")}
-        self._blank_files = {_identity(blank) for blank in self._blanks.values()}
+        self._blanks = blanks
+        found = [os.stat(f"{BLANK}/{name}") for name in ("file", "folder")]
+        self._blank_files = {(each.st_dev, each.st_ino) for each in found}
+
+    def close(self) -> None:
+        """In a process that makes no covers."""
+        os.close(self._blanks)
 
     def hide(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -75,8 +83,29 @@ class Covers:
         with _opened(path) as target:
             if target is None or _identity(target) in self._blank_files:
                 return False
-            blank = self._blanks["folder" if os.path.isdir(path) else "file"]
-        return _mount_over(path, blank)
+            name = self._blank_like(os.fstat(target))
+        with _opened(f"{BLANK}/{name}") as blank:
+            return blank is not None and _mount_over(path, blank)
+
+    def _blank_like(self, found: os.stat_result) -> str:
+        """The name of a blank for a hidden path. A file's has its size and time, so that git, which compares those,
+        does not take a hidden file that it tracks for a changed one."""
+        if stat.S_ISDIR(found.st_mode):
+            return "folder"
+        name = f"{found.st_size}-{found.st_mtime_ns}"
+        if not stat.S_ISREG(found.st_mode) or len(self._blank_files) > _MOST_BLANKS:
+            return "file"
+        try:
+            blank = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0, dir_fd=self._blanks)
+        except FileExistsError:
+            return name
+        try:
+            os.truncate(blank, found.st_size)
+            os.utime(blank, ns=(found.st_mtime_ns, found.st_mtime_ns))
+            self._blank_files.add(_identity(blank))
+        finally:
+            os.close(blank)
+        return name
 
     def _pin_all(self, paths: Iterable[str]) -> bool:
         done = False

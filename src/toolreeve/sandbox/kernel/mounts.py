@@ -75,8 +75,9 @@ def build(plan: Plan, mapping: int) -> Covers:
         _limit_programs(programs)
     _write_files(plan)
     _make_blanks(plan)
+    blanks = syscalls.detached_tree(BLANK[1:])  # can be written to when the root no longer can
     _seal()
-    covers = Covers(plan.writable)
+    covers = Covers(plan.writable, blanks)
     covers.hide(plan.hidden)
     covers.show(plan.contents)
     covers.protect(plan.protected, fixed=True)
