@@ -25,14 +25,13 @@ export interface Part {
   effects: Target[];
 }
 
+/** `diff` is a unified diff; null where there is none to show. */
 export interface FileChange {
   path: string;
   kind: string;
-  add: number;
-  del: number;
-  old?: string | null;
-  new?: string | null;
-  diff?: string | null;
+  add: number | null;
+  del: number | null;
+  diff: string | null;
 }
 
 export interface Provenance {
@@ -46,53 +45,63 @@ export interface Provenance {
   lookalike?: string | null;
 }
 
+/** What a yes may cover: the rule that says so, or why it is withheld. */
 export interface Grant {
   scope: Scope;
-  rule?: string;
+  rule?: string | null;
   text?: string;
   choice?: number;
   withheld?: string;
 }
 
 export interface Trial {
-  exit: number;
-  ms: number;
-  output: string;
+  exit?: number | null;
+  ms?: number;
+  output?: string;
   dropped?: string[] | string;
-  network?: boolean;
+  network?: boolean | string;
+  preview?: string;
 }
 
-export interface Approval {
+/** What the list shows of a question. */
+export interface Question {
   id: string;
-  call_id: string;
+  tool: string;
+  state: "pending" | "allowed" | "denied" | "expired" | "withdrawn" | string;
+  asked: number;
+  expires: number;
   kind: "write" | "command" | "trial" | "send" | "batch" | "plain";
   sentence: string;
   short: string;
-  tool: string;
   danger: DangerLevel;
   client: string;
   workspace: string;
   session: string;
   user: string;
-  asked: number;
-  expires: number;
   why: string;
   layer: string;
   rule: string | null;
+  answered_by: string | null;
+}
+
+/** The card of a question: everything a person needs to answer it. */
+export interface Card extends Question {
+  call_id: string;
   args: Record<string, unknown> | null;
+  defaults: string[];
   effects: Target[];
   parts: Part[];
   files: FileChange[];
   trial: Trial | null;
   provenance: Provenance[];
-  batch: { id: string; label: string; file?: FileChange }[];
   grants: Grant[];
   digest: string;
   channels: string[];
-  sandbox: string;
-  state: "pending" | "allowed" | "denied" | "timeout" | "withdrawn";
-  answered_by?: string | null;
-  answer?: string | null;
+  sandbox: string | null;
+  approvals: number;
+  votes: string[];
+  answered_at: number | null;
+  answer: { answer: "allow" | "deny"; scope: Scope; note: string; channel: string } | null;
 }
 
 export interface Stage {

@@ -1,65 +1,75 @@
-/** The difference of one file, in one or two columns; or a unified diff as text where only that is known. */
-import { useEffect, useRef } from "react";
-import { EditorState } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
-import { MergeView, unifiedMergeView } from "@codemirror/merge";
-import type { FileChange } from "../api/types";
-import { appearance, readOnly } from "./codemirror";
+/** The changes of one file, in one or two columns. Lines wrap: what is off the edge was not shown. */
+import { useMemo } from "react";
+import { pairLines, parseDiff, type DiffLine } from "./diff";
 import { Visible } from "./Visible";
+import s from "./Diff.module.css";
 
-const UNCHANGED = { margin: 2, minSize: 4 };
-
-export default function Diff({ file, twoColumns }: { file: FileChange; twoColumns?: boolean }) {
-  if (file.old === undefined || file.new === undefined || (file.old === null && file.new === null))
-    return <TextDiff text={file.diff ?? ""} />;
-  return <Merge path={file.path} old={file.old ?? ""} now={file.new ?? ""} twoColumns={twoColumns} />;
-}
-
-interface MergeProps {
-  path: string;
-  old: string;
-  now: string;
-  twoColumns?: boolean;
-}
-
-function Merge({ path, old, now, twoColumns }: MergeProps) {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const parent = box.current!;
-    const extensions = [...appearance(path, "Changes"), ...readOnly];
-    if (twoColumns) {
-      const view = new MergeView({
-        parent,
-        a: { doc: old, extensions },
-        b: { doc: now, extensions },
-        collapseUnchanged: UNCHANGED,
-        gutter: false,
-      });
-      return () => view.destroy();
-    }
-    const unified = unifiedMergeView({
-      original: old,
-      mergeControls: false,
-      collapseUnchanged: UNCHANGED,
-      syntaxHighlightDeletions: true,
-    });
-    const state = EditorState.create({ doc: now, extensions: [...extensions, unified] });
-    const view = new EditorView({ parent, state });
-    return () => view.destroy();
-  }, [path, old, now, twoColumns]);
-  return <div className="diff" ref={box} />;
-}
-
-const LOOK: Record<string, string> = { "+": "add", "-": "del" };
-
-export function TextDiff({ text }: { text: string }) {
+export function Diff({ text, twoColumns }: { text: string; twoColumns?: boolean }) {
+  const lines = useMemo(() => parseDiff(text), [text]);
   return (
-    <pre className="pre flat difftext" tabIndex={0} aria-label="Changes">
-      {text.split("\n").map((line, index) => (
-        <div key={index} className={/^(\+\+\+|---)/.test(line) ? "dim" : LOOK[line[0]]}>
-          <Visible text={line} />{" "}
-        </div>
-      ))}
-    </pre>
+    <div className={s.scroll} tabIndex={0} role="group" aria-label="Changes">
+      <table className={`${s.diff} ${twoColumns ? s.two : ""}`}>
+        <tbody>
+          {twoColumns ? (
+            <TwoColumns lines={lines} />
+          ) : (
+            lines.map((line, index) => <OneColumn key={index} line={line} />)
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Gap({ line, span }: { line: DiffLine; span: number }) {
+  return (
+    <tr className={s.gap}>
+      <td colSpan={span}>
+        <Visible text={line.text} />
+      </td>
+    </tr>
+  );
+}
+
+const SIGN = { add: "+", del: "−", same: "", gap: "" };
+
+function OneColumn({ line }: { line: DiffLine }) {
+  if (line.kind === "gap") return <Gap line={line} span={3} />;
+  return (
+    <tr className={s[line.kind]}>
+      <td className={s.number}>{line.now ?? line.old}</td>
+      <td className={s.sign}>{SIGN[line.kind]}</td>
+      <td className={s.text}>
+        <Line line={line} />
+      </td>
+    </tr>
+  );
+}
+
+function TwoColumns({ lines }: { lines: DiffLine[] }) {
+  return pairLines(lines).map(([before, after], index) => {
+    if (before?.kind === "gap") return <Gap key={index} line={before} span={4} />;
+    return (
+      <tr key={index}>
+        <td className={s.number}>{before?.old}</td>
+        <td className={`${s.text} ${before ? s[before.kind] : s.none}`}>{before && <Line line={before} />}</td>
+        <td className={s.number}>{after?.now}</td>
+        <td className={`${s.text} ${after ? s[after.kind] : s.none}`}>{after && <Line line={after} />}</td>
+      </tr>
+    );
+  });
+}
+
+function Line({ line }: { line: DiffLine }) {
+  if (!line.changed) return <Visible text={line.text} />;
+  const [from, to] = line.changed;
+  return (
+    <>
+      <Visible text={line.text.slice(0, from)} />
+      <span className={s.changed}>
+        <Visible text={line.text.slice(from, to)} />
+      </span>
+      <Visible text={line.text.slice(to)} />
+    </>
   );
 }

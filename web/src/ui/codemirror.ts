@@ -1,7 +1,6 @@
-/** The look of CodeMirror, for differences and the policy editor. Lines wrap and special characters are marked. */
-import { EditorState, type Extension } from "@codemirror/state";
+/** The look of CodeMirror, for the policy editor. Lines wrap and special characters are marked. */
+import type { Extension } from "@codemirror/state";
 import { EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
-import { python } from "@codemirror/lang-python";
 import { yaml } from "@codemirror/lang-yaml";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { tags } from "@lezer/highlight";
@@ -21,29 +20,6 @@ const look = EditorView.theme({
   ".cm-gutters": { backgroundColor: "transparent", color: "var(--tx-3)", border: "0" },
   ".cm-content": { padding: "4px 0", caretColor: "var(--ac)" },
   "&.cm-focused": { outline: "2px solid var(--ac)", outlineOffset: "-2px" },
-  ".cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine": { backgroundColor: "var(--add) !important" },
-  "&.cm-merge-b .cm-changedText, .cm-changedText": { background: "var(--add-2) !important", borderRadius: "2px" },
-  ".cm-insertedLine": { textDecoration: "none" },
-  ".cm-deletedChunk": { backgroundColor: "var(--del) !important", paddingLeft: "6px" },
-  ".cm-deletedChunk .cm-deletedText, .cm-deletedText": {
-    background: "var(--del-2) !important",
-    textDecoration: "none",
-    borderRadius: "2px",
-  },
-  ".cm-deletedLine, .cm-deletedChunk del": { textDecoration: "none" },
-  "&.cm-merge-a .cm-changedLine, &.cm-merge-a .cm-deletedLine": { backgroundColor: "var(--del) !important" },
-  "&.cm-merge-a .cm-changedText": { background: "var(--del-2) !important" },
-  ".cm-collapsedLines": {
-    background: "var(--bg-sub)",
-    color: "var(--tx-3)",
-    padding: "3px 12px",
-    fontFamily: "var(--font)",
-    fontSize: "12px",
-  },
-  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '""' },
-  ".cm-changeGutter": { width: "3px", paddingLeft: "0" },
-  ".cm-changedLineGutter": { background: "var(--ok) !important" },
-  ".cm-deletedLineGutter": { background: "var(--d-critical-fill) !important" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
   ".cm-specialChar": { color: "var(--d-critical)", background: "var(--d-critical-bg)" },
   ".cm-tooltip": { background: "var(--bg-pop)", border: "1px solid var(--line-2)", borderRadius: "6px" },
@@ -51,11 +27,6 @@ const look = EditorView.theme({
   ".cm-lintRange-error": { textDecoration: "underline wavy var(--d-critical-fill)", backgroundImage: "none" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--d-critical-fill)" },
 });
-
-function language(path: string): Extension {
-  if (/\.ya?ml$/.test(path)) return yaml();
-  return /\.py$/.test(path) ? python() : [];
-}
 
 // Bidi and zero-width characters beyond those that CodeMirror marks by itself.
 const SPECIAL =
@@ -69,9 +40,7 @@ export function appearance(path: string, name: string): Extension[] {
     EditorView.lineWrapping,
     look,
     syntaxHighlighting(colours),
-    language(path),
+    yaml(),
     EditorView.contentAttributes.of({ "aria-label": `${name}: ${path}`, tabindex: "0" }),
   ];
 }
-
-export const readOnly: Extension[] = [EditorState.readOnly.of(true), EditorView.editable.of(false)];

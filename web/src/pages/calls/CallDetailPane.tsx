@@ -1,19 +1,18 @@
 /** One call: what it was, the road it took, and everything on record about it. */
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { IconArrowBackUp, IconCopy, IconPlayerPlay, IconX } from "@tabler/icons-react";
 import { post, Problem } from "../../api/client";
 import { invalidate, useQuery } from "../../api/query";
 import type { CallDetail } from "../../api/types";
 import { copyText, Menu } from "../../ui/controls";
+import { Diff } from "../../ui/Diff";
 import { Arguments } from "../../ui/Evidence";
 import { int, millis } from "../../ui/format";
 import { Danger, Decided, OutcomeIcon, Time } from "../../ui/signs";
 import { Failed, Loading, toast } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import { Road } from "./Road";
-
-const Diff = lazy(() => import("../../ui/Diff"));
 
 export function CallDetailPane({ id, close }: { id: string; close: () => void }) {
   const { data, error, reload } = useQuery<CallDetail>(`/calls/${encodeURIComponent(id)}`);
@@ -210,9 +209,7 @@ function Changes({ call }: { call: CallDetail }) {
             <span className="tag">{file.kind}</span>
             <span className="right dim sm">what it replaced is kept for undo</span>
           </header>
-          <Suspense fallback={<Loading rows={6} />}>
-            <Diff file={file} />
-          </Suspense>
+          {file.diff ? <Diff text={file.diff} /> : <p className="pad dim sm">Not text.</p>}
         </div>
       ))}
     </div>

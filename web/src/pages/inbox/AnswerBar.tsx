@@ -1,7 +1,7 @@
 /** The answer: never a default button, nothing decided by a stray key, the rule in sight before it is granted. */
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import type { Approval, Grant, Scope } from "../../api/types";
+import type { Card, Grant, Scope } from "../../api/types";
 import { Choices } from "../../ui/controls";
 import { typing } from "../../ui/keys";
 import { Prose, Visible } from "../../ui/Visible";
@@ -15,7 +15,7 @@ const EditCall = lazy(() => import("./EditCall"));
 const ARMED_MS = 4_000;
 
 interface Props {
-  card: Approval;
+  card: Card;
   keep?: Set<string>;
   total: number;
   next: () => void;
@@ -31,8 +31,8 @@ export function AnswerBar({ card, keep, total, next }: Props) {
   const ready = useReady();
   const send = useAnswer(card, next, go);
   const critical = card.danger === "critical";
-  const editable = !keep && card.args !== null;
-  const grants = (card.grants ?? []).filter((each) => each.scope === scope && !each.withheld);
+  const editable = card.kind !== "trial" && card.args !== null;
+  const grants = card.grants.filter((each) => each.scope === scope && !each.withheld);
   const grant = grants[Math.min(choice, grants.length - 1)];
   const empty = keep !== undefined && keep.size === 0;
 
@@ -42,7 +42,7 @@ export function AnswerBar({ card, keep, total, next }: Props) {
     void send({
       answer: "allow",
       scope,
-      ...(grant?.choice ? { choice: grant.choice } : {}),
+      ...(scope !== "once" && grant?.choice ? { choice: grant.choice } : {}),
       ...(keep && keep.size < total ? { keep: [...keep] } : {}),
       ...(heldMs ? { held_ms: heldMs } : {}),
     });
@@ -87,7 +87,7 @@ export function AnswerBar({ card, keep, total, next }: Props) {
           <>
             <GrantChoice card={card} scope={scope} choose={choose} grant={grant} />
             {grants.length > 1 && <Coverage grants={grants} choice={choice} setChoice={setChoice} />}
-            {grant?.rule && (
+            {scope !== "once" && grant?.rule && (
               <div className={s.rule}>
                 <pre className="pre" tabIndex={0} aria-label="The rule that is granted">
                   <Visible text={grant.rule} />
@@ -142,12 +142,11 @@ export function AnswerBar({ card, keep, total, next }: Props) {
 
 const lower = (text: string) => text[0].toLowerCase() + text.slice(1);
 
-const isOpen = (card: Approval, scope: Scope) =>
-  scope === "once" || (card.grants ?? []).some((each) => each.scope === scope && !each.withheld);
+const isOpen = (card: Card, scope: Scope) =>
+  scope === "once" || card.grants.some((each) => each.scope === scope && !each.withheld);
 
-function allowWords(card: Approval, scope: Scope, keep: Set<string> | undefined, total: number): string {
-  if (card.kind === "trial") return `Keep ${keep?.size ?? total} of ${total} changes`;
-  if (card.kind === "batch") return `Allow ${keep?.size ?? total} of ${total} calls`;
+function allowWords(card: Card, scope: Scope, keep: Set<string> | undefined, total: number): string {
+  if (card.kind === "trial" && keep) return `Keep ${keep?.size ?? total} of ${total} changes`;
   return { once: "Allow once", session: "Allow for this session", always: "Allow always" }[scope];
 }
 
@@ -165,7 +164,7 @@ function useAnswerKeys(ready: boolean, actions: Record<string, () => void>): voi
 }
 
 interface GrantProps {
-  card: Approval;
+  card: Card;
   scope: Scope;
   choose: (scope: Scope) => void;
   grant: Grant | undefined;
@@ -173,11 +172,11 @@ interface GrantProps {
 
 function GrantChoice({ card, scope, choose, grant }: GrantProps) {
   const longer = (["session", "always"] as const).filter((each) => isOpen(card, each));
-  const withheld = (each: Scope) =>
+  const withheldFor = (each: Scope) =>
     isOpen(card, each)
       ? undefined
-      : (card.grants?.find((one) => one.scope === each)?.withheld ?? "not offered for this call");
-  const reasons = [...new Set((card.grants ?? []).flatMap((each) => (each.withheld ? [each.withheld] : [])))];
+      : (card.grants.find((one) => one.scope === each)?.withheld ?? "not offered for this call");
+  const reasons = [...new Set(card.grants.flatMap((each) => (each.withheld ? [each.withheld] : [])))];
   return (
     <div className={s.grant}>
       {longer.length > 0 && (
@@ -187,18 +186,23 @@ function GrantChoice({ card, scope, choose, grant }: GrantProps) {
           choose={choose}
           options={[
             { value: "once", label: "Once" },
-            { value: "session", label: "This session", withheld: withheld("session") },
-            { value: "always", label: "Always", withheld: withheld("always") },
+            { value: "session", label: "This session", withheld: withheldFor("session") },
+            { value: "always", label: "Always", withheld: withheldFor("always") },
           ]}
         />
       )}
       <span className="sm mid">
         {scope !== "once" && grant ? (
-          <Prose text={grant.text ?? ""} />
+          <>
+            {scope === "session" ? "Until this session ends: " : "Written to your policy: "}
+            <Prose text={grant.text ?? ""} />
+          </>
         ) : card.kind === "trial" ? (
           "Kept changes are written now; the rest is thrown away."
         ) : reasons.length ? (
-          <Prose text={reasons[0]} />
+          <>
+            Not “always”: <Prose text={reasons[0]} />.
+          </>
         ) : (
           "Only this call, exactly as shown."
         )}

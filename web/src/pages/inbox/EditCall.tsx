@@ -4,13 +4,13 @@ import { Modal } from "@mantine/core";
 import "@mantine/core/styles/ModalBase.css";
 import "@mantine/core/styles/Modal.css";
 import { Problem } from "../../api/client";
-import type { Approval } from "../../api/types";
+import type { Card } from "../../api/types";
 import { Decided, Danger, VERDICT } from "../../ui/signs";
 import { SKIN } from "../../ui/skin";
 import { useExplain, type Explanation } from "../policy/useExplain";
 
 interface Props {
-  card: Approval;
+  card: Card;
   ready: boolean;
   close: () => void;
   send: (args: Record<string, unknown>) => Promise<void>;

@@ -1,12 +1,10 @@
 /** The files a call changes: a checklist where parts can be left out, and the difference of one. */
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { IconColumns1, IconColumns2 } from "@tabler/icons-react";
 import type { FileChange } from "../../api/types";
-import { Loading } from "../../ui/states";
+import { Diff } from "../../ui/Diff";
 import { Visible } from "../../ui/Visible";
 import s from "./Inbox.module.css";
-
-const Diff = lazy(() => import("../../ui/Diff"));
 
 interface Props {
   files: FileChange[];
@@ -20,8 +18,8 @@ interface Props {
 export function Files({ files, keep, setKeep, twoColumns, setTwoColumns, title }: Props) {
   const [at, setAt] = useState(0);
   const file = files[at] ?? files[0];
-  const added = files.reduce((sum, each) => sum + each.add, 0);
-  const removed = files.reduce((sum, each) => sum + each.del, 0);
+  const added = files.reduce((sum, each) => sum + (each.add ?? 0), 0);
+  const removed = files.reduce((sum, each) => sum + (each.del ?? 0), 0);
   const list = keep && setKeep;
   return (
     <section className="card mt16" aria-label="Changes">
@@ -56,16 +54,18 @@ export function Files({ files, keep, setKeep, twoColumns, setTwoColumns, title }
               {list ? <Keep path={each.path} keep={keep} setKeep={setKeep} /> : <span />}
               <button className={`${s.name} cut`} onClick={() => setAt(index)}>
                 <Visible text={each.path} />
-                {each.kind !== "modify" && <span className="tag ml">{each.kind}</span>}
+                {each.kind !== "change" && <span className="tag ml">{each.kind}</span>}
               </button>
               <Lines add={each.add} del={each.del} />
             </li>
           ))}
         </ul>
       )}
-      <Suspense fallback={<Loading rows={6} />}>
-        <Diff key={file.path} file={file} twoColumns={twoColumns} />
-      </Suspense>
+      {file.diff ? (
+        <Diff key={file.path} text={file.diff} twoColumns={twoColumns} />
+      ) : (
+        <p className="pad dim sm">The content of this change is not text, or is not known before the call runs.</p>
+      )}
     </section>
   );
 }
@@ -87,7 +87,8 @@ function Keep({ path, keep, setKeep }: { path: string; keep: Set<string>; setKee
   );
 }
 
-export function Lines({ add, del, unit }: { add: number; del: number; unit?: boolean }) {
+export function Lines({ add, del, unit }: { add: number | null; del: number | null; unit?: boolean }) {
+  if (add === null || del === null) return null;
   return (
     <span className="pm">
       <span className="p">+{add}</span> <span className="m">−{del}</span>

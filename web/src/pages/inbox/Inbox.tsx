@@ -1,7 +1,7 @@
 /** Inbox: the questions that wait for a person, and the one that is open. */
 import { useCallback, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
-import type { Approval } from "../../api/types";
+import type { Question } from "../../api/types";
 import { useQuery } from "../../api/query";
 import { reloadInbox, useInbox } from "../../state/inbox";
 import { usePhone } from "../../state/phone";
@@ -10,28 +10,60 @@ import { Empty, Failed, Loading } from "../../ui/states";
 import { millis } from "../../ui/format";
 import { Prose } from "../../ui/Visible";
 import { typing } from "../../ui/keys";
-import { Ended } from "./Ended";
-import { Question } from "./Question";
+import { endedWords, QuestionPane } from "./QuestionPane";
 import s from "./Inbox.module.css";
 
 type Tab = "waiting" | "answered";
 
 export default function Inbox({ params }: { params: { id?: string } }) {
-  const { waiting, ended, error, loaded } = useInbox();
+  const { waiting, error, loaded } = useInbox();
   const [, go] = useLocation();
   const phone = usePhone();
   const [tab, setTab] = useState<Tab>("waiting");
-  const chosen = waiting.find((each) => each.id === params.id);
-  const current = chosen ?? (params.id || phone ? undefined : waiting[0]);
+  const first = waiting[0]?.id;
+  // The open question has a URL, so that it stays open when another one arrives or this one is answered elsewhere.
+  useEffect(() => {
+    if (!params.id && !phone && first) go(`/inbox/${first}`, { replace: true });
+  }, [params.id, phone, first, go]);
+  const step = useStep(waiting, params.id);
 
+  if (error && !waiting.length) return <Failed what="The inbox" problem={error} retry={() => void reloadInbox()} />;
+  if (!loaded) return <Loading />;
+  const next = () => {
+    const at = waiting.findIndex((each) => each.id === params.id);
+    const following = waiting[at + 1] ?? waiting[at - 1];
+    go(following && following.id !== params.id && !phone ? `/inbox/${following.id}` : "/inbox");
+  };
+  if (!waiting.length && !params.id && tab === "waiting")
+    return (
+      <NothingWaits>
+        <button className="bt mt8" onClick={() => setTab("answered")}>
+          Show what was answered
+        </button>
+      </NothingWaits>
+    );
+  return (
+    <div className={`split ${s.inbox} ${params.id ? s.open : ""}`} data-question-open={params.id ? "" : undefined}>
+      <QuestionList tab={tab} setTab={setTab} waiting={waiting} current={params.id} />
+      <div className={`pane ${s.pane}`}>
+        {params.id ? (
+          <QuestionPane key={params.id} id={params.id} next={next} step={step} />
+        ) : (
+          !waiting.length && <NothingWaits />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function useStep(waiting: Question[], current: string | undefined): (by: number) => void {
+  const [, go] = useLocation();
   const step = useCallback(
     (by: number) => {
       if (!waiting.length) return;
-      const at = Math.max(
-        0,
-        waiting.findIndex((each) => each.id === current?.id),
-      );
-      go(`/inbox/${waiting[(at + by + waiting.length) % waiting.length].id}`);
+      const at = waiting.findIndex((each) => each.id === current);
+      const next = at < 0 ? 0 : (at + by + waiting.length) % waiting.length;
+      go(`/inbox/${waiting[next].id}`);
     },
     [waiting, current, go],
   );
@@ -44,33 +76,10 @@ export default function Inbox({ params }: { params: { id?: string } }) {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, [step]);
-
-  if (error && !waiting.length) return <Failed what="The inbox" problem={error} retry={() => void reloadInbox()} />;
-  if (!loaded) return <Loading />;
-  if (!waiting.length && !ended.length && !params.id) return <NothingWaits />;
-  const next = () => {
-    const at = waiting.findIndex((each) => each.id === current?.id);
-    const following = waiting[at + 1] ?? waiting[at - 1];
-    go(following && !phone ? `/inbox/${following.id}` : "/inbox");
-  };
-  const open = current || params.id;
-  return (
-    <div className={`split ${s.inbox} ${open ? s.open : ""}`} data-question-open={params.id ? "" : undefined}>
-      <QuestionList tab={tab} setTab={setTab} waiting={waiting} ended={ended} current={current?.id ?? params.id} />
-      <div className={`pane ${s.pane}`}>
-        {current ? (
-          <Question key={current.id} card={current} next={next} />
-        ) : params.id ? (
-          <Ended id={params.id} known={ended.find((each) => each.id === params.id)} />
-        ) : (
-          !phone && <NothingWaits />
-        )}
-      </div>
-    </div>
-  );
+  return step;
 }
 
-function NothingWaits() {
+function NothingWaits({ children }: { children?: React.ReactNode }) {
   return (
     <Empty title="Nothing waits for you">
       <p>
@@ -79,6 +88,7 @@ function NothingWaits() {
       </p>
       <p className="dim mt8">See one now, in a scratch folder, without a key or a network:</p>
       <pre className="pre">toolreeve demo</pre>
+      {children}
     </Empty>
   );
 }
@@ -86,16 +96,13 @@ function NothingWaits() {
 interface ListProps {
   tab: Tab;
   setTab: (tab: Tab) => void;
-  waiting: Approval[];
-  ended: Approval[];
+  waiting: Question[];
   current?: string;
 }
 
-function QuestionList({ tab, setTab, waiting, ended, current }: ListProps) {
-  const history = useQuery<{ items: Approval[] }>(tab === "answered" ? "/approvals?state=answered&limit=50" : null);
-  const here = new Set(ended.map((each) => each.id));
-  const answered = [...ended, ...(history.data?.items ?? []).filter((each) => !here.has(each.id))];
-  const rows = tab === "waiting" ? waiting : answered;
+function QuestionList({ tab, setTab, waiting, current }: ListProps) {
+  const history = useQuery<{ approvals: Question[] }>(tab === "answered" ? "/approvals?state=settled&limit=50" : null);
+  const rows = tab === "waiting" ? waiting : (history.data?.approvals ?? []);
   return (
     <div className={s.list}>
       <div className="tabs" role="tablist" aria-label="Questions">
@@ -107,37 +114,33 @@ function QuestionList({ tab, setTab, waiting, ended, current }: ListProps) {
         </button>
       </div>
       <ul>
-        {rows.map((card) => (
-          <li key={card.id}>
-            <Link href={`/inbox/${card.id}`} className={s.qrow} aria-current={card.id === current ? "true" : undefined}>
-              <div className={s.t}>
-                <Prose text={card.short} />
-              </div>
-              <div className={s.m}>
-                <Danger level={card.danger} />
-                <span className="cut">{place(card)}</span>
-                <span className="right">
-                  <Time at={millis(card.asked)} short />
-                </span>
-              </div>
-              {card.state !== "pending" && <div className="sm mid mt4">{ENDED[card.state]}</div>}
-            </Link>
+        {rows.map((row) => (
+          <li key={row.id}>
+            <Row row={row} current={row.id === current} />
           </li>
         ))}
       </ul>
-      {tab === "answered" && !answered.length && !history.loading && (
+      {tab === "answered" && !rows.length && !history.loading && (
         <p className="dim sm pad">No question was answered yet. Each answer is a record in the audit log.</p>
       )}
     </div>
   );
 }
 
-const ENDED: Record<Approval["state"], string> = {
-  pending: "",
-  allowed: "allowed",
-  denied: "denied",
-  timeout: "timed out",
-  withdrawn: "withdrawn by the agent",
-};
-
-const place = (card: Approval) => [card.client, card.workspace].filter(Boolean).join(", ");
+function Row({ row, current }: { row: Question; current: boolean }) {
+  return (
+    <Link href={`/inbox/${row.id}`} className={s.qrow} aria-current={current ? "true" : undefined}>
+      <div className={s.t}>
+        <Prose text={row.short} />
+      </div>
+      <div className={s.m}>
+        <Danger level={row.danger} />
+        <span className="cut">{[row.client, row.workspace].filter(Boolean).join(", ")}</span>
+        <span className="right">
+          <Time at={millis(row.asked)} short />
+        </span>
+      </div>
+      {row.state !== "pending" && <div className="sm mid mt4">{endedWords(row)}</div>}
+    </Link>
+  );
+}

@@ -1,9 +1,10 @@
 /** Sending an answer, and when one may be sent. */
 import { useEffect, useRef, useState } from "react";
-import { get, post, Problem } from "../../api/client";
+import { post, Problem } from "../../api/client";
 import { useConnection } from "../../api/events";
-import type { Approval, Scope } from "../../api/types";
-import { place } from "../../state/inbox";
+import { load } from "../../api/query";
+import type { Card, Scope } from "../../api/types";
+import { reloadInbox } from "../../state/inbox";
 import { toast } from "../../ui/states";
 
 /** Nothing decides right after a question, or the window, came to the front. */
@@ -41,11 +42,10 @@ export interface Draft {
 }
 
 interface Done {
-  call_id: string;
+  call_id?: string;
 }
 
-/** Returns the sender; it resolves to the card's successor (a re-judged question) or null. */
-export function useAnswer(card: Approval, next: () => void, go: (path: string) => void) {
+export function useAnswer(card: Card, next: () => void, go: (path: string) => void) {
   const sending = useRef(false);
   return async (draft: Draft): Promise<void> => {
     if (sending.current) return;
@@ -57,6 +57,7 @@ export function useAnswer(card: Approval, next: () => void, go: (path: string) =
       });
       const words = draft.answer === "allow" ? "Allowed" : "Denied. The agent reads your note.";
       toast(words, "See the call", () => go(`/calls/${done.call_id || card.call_id}`));
+      await reloadInbox();
       next();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -67,10 +68,10 @@ export function useAnswer(card: Approval, next: () => void, go: (path: string) =
   };
 }
 
-async function explain(card: Approval, problem: Problem, go: (path: string) => void): Promise<void> {
+async function explain(card: Card, problem: Problem, go: (path: string) => void): Promise<void> {
   const context = (problem.body.context ?? {}) as Record<string, unknown>;
   if (problem.status === 409 || problem.status === 410) {
-    place(await get<Approval>(`/approvals/${encodeURIComponent(card.id)}`));
+    await Promise.all([reloadInbox(), load(`/approvals/${encodeURIComponent(card.id)}`)]);
     return;
   }
   if (typeof context.new_id === "string") {

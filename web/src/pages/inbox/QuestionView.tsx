@@ -1,10 +1,11 @@
 /** One question: the sentence first, the evidence second, the answer last. */
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { IconArrowLeft, IconMailForward } from "@tabler/icons-react";
-import type { Approval, Provenance } from "../../api/types";
+import type { Card, Provenance } from "../../api/types";
 import { useNow } from "../../state/clock";
 import { Danger, Time } from "../../ui/signs";
+import { Diff } from "../../ui/Diff";
 import { Arguments, Command, Effects } from "../../ui/Evidence";
 import { count, millis, ms } from "../../ui/format";
 import { typing } from "../../ui/keys";
@@ -13,11 +14,11 @@ import { AnswerBar } from "./AnswerBar";
 import { Files } from "./Files";
 import s from "./Inbox.module.css";
 
-export function Question({ card, next }: { card: Approval; next: () => void }) {
-  const files = useMemo(() => filesOf(card), [card]);
+export function QuestionView({ card, next }: { card: Card; next: () => void }) {
+  const files = card.files;
   const [keep, setKeep] = useState(() => new Set(files.map((each) => each.path)));
   const [twoColumns, setTwoColumns] = useState(false);
-  const partial = card.kind === "trial" || card.kind === "batch";
+  const partial = card.kind === "trial" && files.length > 0;
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (!typing(event) && event.key === "v") setTwoColumns((before) => !before);
@@ -39,7 +40,6 @@ export function Question({ card, next }: { card: Approval; next: () => void }) {
               setKeep={setKeep}
               twoColumns={twoColumns}
               setTwoColumns={setTwoColumns}
-              title={card.kind === "batch" ? `${count(files.length, "equal question")}, answered together` : undefined}
             />
           )}
           <Evidence card={card} shownAsDiff={files.length > 0} />
@@ -50,12 +50,7 @@ export function Question({ card, next }: { card: Approval; next: () => void }) {
   );
 }
 
-function filesOf(card: Approval) {
-  if (card.files?.length) return card.files;
-  return (card.batch ?? []).flatMap((each) => (each.file ? [each.file] : []));
-}
-
-function Head({ card }: { card: Approval }) {
+function Head({ card }: { card: Card }) {
   return (
     <>
       <div className="only-phone backrow">
@@ -97,7 +92,7 @@ function Head({ card }: { card: Approval }) {
 
 const SOON_MS = 60_000;
 
-function TimeLeft({ card }: { card: Approval }) {
+function TimeLeft({ card }: { card: Card }) {
   const now = useNow();
   if (!card.expires) return null;
   const left = Math.max(0, millis(card.expires) - now);
@@ -114,8 +109,8 @@ function TimeLeft({ card }: { card: Approval }) {
   );
 }
 
-function Sources({ provenance }: { provenance: Provenance[] | undefined }) {
-  if (!provenance?.length) return null;
+function Sources({ provenance }: { provenance: Provenance[] }) {
+  if (!provenance.length) return null;
   return (
     <section className={s.prov} aria-label="Where these values came from">
       <div className="row b orange">
@@ -154,22 +149,24 @@ function Sources({ provenance }: { provenance: Provenance[] | undefined }) {
   );
 }
 
-function TrialLine({ card }: { card: Approval }) {
+function TrialLine({ card }: { card: Card }) {
   const trial = card.trial!;
   const dropped = Array.isArray(trial.dropped) ? trial.dropped.join(", ") : trial.dropped;
   return (
     <section className="row wrap gap12 mt16 sm" aria-label="Trial run">
-      <span className={`tag ${trial.exit === 0 ? "ok" : "bad"}`}>exit {trial.exit}</span>
-      {trial.ms > 0 && <span className="mid num">ran {ms(trial.ms)} on a copy-on-write layer</span>}
+      {typeof trial.exit === "number" && (
+        <span className={`tag ${trial.exit === 0 ? "ok" : "bad"}`}>exit {trial.exit}</span>
+      )}
+      <span className="mid num">ran {trial.ms ? `${ms(trial.ms)} ` : ""}on a copy-on-write layer</span>
       {trial.network === false && <span className="mid">no network</span>}
       {dropped && <span className="dim">scratch dropped: {dropped}</span>}
     </section>
   );
 }
 
-function Evidence({ card, shownAsDiff }: { card: Approval; shownAsDiff: boolean }) {
+function Evidence({ card, shownAsDiff }: { card: Card; shownAsDiff: boolean }) {
   const command = card.args?.command;
-  const apart = card.parts?.length > 0 && card.kind !== "trial" && typeof command === "string";
+  const apart = card.parts.length > 0 && card.kind !== "trial" && typeof command === "string";
   const hidden = Object.values(card.args ?? {}).reduce<number>((sum, value) => sum + countHidden(value), 0);
   const content = card.args?.content;
   const elsewhere: Record<string, string> =
@@ -189,7 +186,7 @@ function Evidence({ card, shownAsDiff }: { card: Approval; shownAsDiff: boolean 
           )}
         </>
       ) : (
-        card.effects?.length > 0 &&
+        card.effects.length > 0 &&
         card.kind !== "trial" && (
           <section className="sect">
             <h2>What it would do</h2>
@@ -206,10 +203,18 @@ function Evidence({ card, shownAsDiff }: { card: Approval; shownAsDiff: boolean 
         </div>
         <Arguments
           args={card.args}
-          tainted={card.provenance?.filter((each) => each.label === "untrusted").map((each) => each.param)}
+          tainted={card.provenance.filter((each) => each.label === "untrusted").map((each) => each.param)}
           elsewhere={elsewhere}
         />
       </section>
+      {card.trial?.preview && card.files.length === 0 && (
+        <section className="card mt16">
+          <header>
+            <span className="b">What changed on trial</span>
+          </header>
+          <Diff text={card.trial.preview} />
+        </section>
+      )}
       {card.trial?.output && (
         <section className="sect">
           <h2>Output</h2>
@@ -219,7 +224,7 @@ function Evidence({ card, shownAsDiff }: { card: Approval; shownAsDiff: boolean 
         </section>
       )}
       <p className="dim xs mt16">
-        {card.channels?.length > 1 && (
+        {card.channels.length > 1 && (
           <>Also asked in: {card.channels.filter((each) => each !== "console").join(", ")}. </>
         )}
         The first answer counts. Bound to <span className="mono">{card.digest.slice(0, 12)}</span> (tool, definition,
