@@ -1,0 +1,143 @@
+/** The rules in the order of their force: the floor on top, the mode's default at the end. */
+import { Fragment, useState } from "react";
+import { Link, useSearch } from "wouter";
+import { IconChevronDown, IconChevronRight, IconLock } from "@tabler/icons-react";
+import type { useQuery } from "../../api/query";
+import { count, millis } from "../../ui/format";
+import { Decided, Time } from "../../ui/signs";
+import { Failed, Loading } from "../../ui/states";
+import { Visible } from "../../ui/Visible";
+import type { Rule, RuleList } from "./types";
+
+const DEFAULTS: Record<string, string> = {
+  default: "safe and low calls run unasked; medium, high and critical ones are asked for",
+  accept_edits: "edits of files run unasked as well",
+  plan: "only read-only calls run",
+  bypass: "everything runs unasked, above the floor",
+  strict: "every call is asked for",
+  dont_ask: "what would be asked for is denied",
+};
+
+export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> }) {
+  const { data, error, reload } = query;
+  const search = useSearch();
+  const [open, setOpen] = useState(new URLSearchParams(search).get("rule"));
+  if (!data && error) return <Failed what="The policy" problem={error} retry={reload} />;
+  if (!data) return <Loading />;
+  return (
+    <>
+      <div className="row wrap">
+        <p className="mid">
+          Read from the top: deny beats ask beats allow, whatever the file. A project’s file can only tighten.
+        </p>
+        <span className="right row">
+          <span className="dim sm">Mode</span>
+          <span className="tag">{data.mode}</span>
+          <span className="dim sm">version</span>
+          <span className="mono sm">{data.version.slice(0, 8)}</span>
+        </span>
+      </div>
+      <div className="card mt16 scrollx">
+        <table className="tbl">
+          <thead>
+            <tr>
+              <th>Rule</th>
+              <th>Decision</th>
+              <th className="np">When</th>
+              <th className="np">Origin</th>
+              <th className="r">Hits, 7 d</th>
+              <th className="r np">Last</th>
+            </tr>
+          </thead>
+          <tbody>
+            <tr>
+              <td>
+                <span className="rowbtn">
+                  <IconLock size={14} aria-hidden />
+                  the floor
+                </span>
+              </td>
+              <td>
+                <Decided effect="deny" />
+              </td>
+              <td className="mid np">
+                own state and policy files, sensitive places, network guard, changed tool definitions
+              </td>
+              <td className="dim np">not removable</td>
+              <td />
+              <td className="np" />
+            </tr>
+            {data.rules.map((rule) => (
+              <RuleRow
+                key={rule.id}
+                rule={rule}
+                open={open === rule.id}
+                toggle={() => setOpen(open === rule.id ? null : rule.id)}
+              />
+            ))}
+            <tr>
+              <td className="b">mode’s default</td>
+              <td className="dim sm">by danger</td>
+              <td className="mid np">{DEFAULTS[data.mode] ?? data.mode}</td>
+              <td className="dim np">mode {data.mode}</td>
+              <td />
+              <td className="np" />
+            </tr>
+          </tbody>
+        </table>
+      </div>
+      {data.rules.length === 0 && (
+        <p className="dim sm mt16">
+          No rules of your own: the mode decides alone. Answer “always” in the inbox, or write some in{" "}
+          <Link className="link" href="/policy/simulate">
+            the editor
+          </Link>
+          .
+        </p>
+      )}
+    </>
+  );
+}
+
+function RuleRow({ rule, open, toggle }: { rule: Rule; open: boolean; toggle: () => void }) {
+  const place = rule.file ? `${rule.file}${rule.line ? `:${rule.line}` : ""}` : "built in";
+  return (
+    <Fragment>
+      <tr>
+        <td>
+          <button className="rowbtn b" aria-expanded={open} onClick={toggle}>
+            {open ? <IconChevronDown size={14} aria-hidden /> : <IconChevronRight size={14} aria-hidden />}
+            {rule.id}
+          </button>
+          {rule.warning && <div className="tag warn ml20">{rule.warning}</div>}
+        </td>
+        <td>
+          <Decided effect={rule.effect} />
+        </td>
+        <td className="mid np">{rule.what}</td>
+        <td className="np nowrap">{rule.origin}</td>
+        <td className="r">{count(rule.hits_7d, "call")}</td>
+        <td className="r dim np">
+          <Time at={millis(rule.last)} short />
+        </td>
+      </tr>
+      {open && (
+        <tr>
+          <td colSpan={6} className="sub">
+            <div className="row wrap gap16 top">
+              <pre className="pre grow" tabIndex={0}>
+                <Visible text={rule.yaml} />
+              </pre>
+              <dl className="kv grow">
+                <dt>Why</dt>
+                <dd>{rule.reason ?? <span className="dim">no reason given</span>}</dd>
+                <dt>Where</dt>
+                <dd className="mono sm">{place}</dd>
+              </dl>
+            </div>
+          </td>
+        </tr>
+      )}
+    </Fragment>
+  );
+}

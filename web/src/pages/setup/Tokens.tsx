@@ -1,0 +1,86 @@
+/** Access: tokens and browser sessions; adding one is a command, so that its secret is shown once, in a terminal. */
+import { request, Problem } from "../../api/client";
+import { invalidate, useQuery } from "../../api/query";
+import { millis } from "../../ui/format";
+import { Time } from "../../ui/signs";
+import { Failed, Loading, toast } from "../../ui/states";
+
+interface Token {
+  id: string;
+  kind: string;
+  name: string;
+  user: string;
+  role: string;
+  scopes: string[];
+  created?: number | null;
+  last_used?: number | null;
+  expires?: number | null;
+}
+
+export function Tokens() {
+  const { data, error, reload } = useQuery<{ tokens: Token[] }>("/tokens");
+  if (!data && error) return <Failed what="Access" problem={error} retry={reload} />;
+  if (!data) return <Loading />;
+  return (
+    <>
+      <p className="mid prose">
+        Without a token the server answers this machine only. A token names a person, a role and what it may do; it is
+        stored hashed, and its secret is printed once:
+      </p>
+      <pre className="pre mt8">toolreeve tokens add --name phone --scope read --scope approve</pre>
+      {data.tokens.length > 0 && (
+        <div className="card mt16 scrollx">
+          <table className="tbl">
+            <thead>
+              <tr>
+                <th>Name</th>
+                <th>User</th>
+                <th className="np">Role</th>
+                <th>Scopes</th>
+                <th className="r">Ends</th>
+                <th>
+                  <span className="sr">Action</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.tokens.map((token) => (
+                <Row key={token.id} token={token} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Row({ token }: { token: Token }) {
+  const revoke = async () => {
+    try {
+      await request("DELETE", `/tokens/${encodeURIComponent(token.id)}`);
+      toast(`Revoked: ${token.name}`);
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      toast(problem.line);
+    }
+    invalidate("/tokens");
+  };
+  return (
+    <tr>
+      <td className="b cutx" title={token.name}>
+        {token.kind === "session" ? "This kind of browser" : token.name || token.id.slice(0, 8)}
+        {token.kind === "session" && <div className="dim xs cut">{token.name}</div>}
+      </td>
+      <td>{token.user}</td>
+      <td className="np">{token.role}</td>
+      <td className="mono sm">{token.scopes.join(" ")}</td>
+      <td className="r dim">{token.expires ? <Time at={millis(token.expires)} /> : "never"}</td>
+      <td className="r">
+        <button className="bt sm" onClick={() => void revoke()}>
+          Revoke
+        </button>
+      </td>
+    </tr>
+  );
+}
