@@ -46,6 +46,7 @@ from toolreeve.scripted.catalogue import CatalogueChange
 
 if TYPE_CHECKING:
     from toolreeve.policy.explanation import Explanation
+    from toolreeve.policy.state import Budget
     from toolreeve.record.agent_runs import AgentRunTable
     from toolreeve.runtime.sync import SyncToolreeve
     from toolreeve.upstream.pool import ServerPool
@@ -472,6 +473,11 @@ class Toolreeve:
     def agent_runs(self) -> "AgentRunTable":
         """The recorded runs of agents."""
         return self._parts.store.agent_runs
+
+    @property
+    def budget(self) -> "Budget | None":
+        """The limit in dollars, and what was spent of it; None if none is set."""
+        return self._parts.policy.budget
 
     @property
     def running_count(self) -> int:

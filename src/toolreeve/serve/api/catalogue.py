@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from toolreeve.serve.api.activity import activity
 from toolreeve.serve.api.calls import calls
 from toolreeve.serve.api.endpoint import ApiRequest, Endpoint, Endpoints
 from toolreeve.serve.api.events import events
@@ -20,7 +21,7 @@ async def show_openapi(request: ApiRequest) -> dict[str, Any]:  # noqa: ARG001
 
 
 ENDPOINTS: tuple[Endpoint, ...] = tuple(
-    endpoint for topic in (about, system, tools, calls, events) for endpoint in topic.found
+    endpoint for topic in (about, system, tools, activity, calls, events) for endpoint in topic.found
 )
 
 
