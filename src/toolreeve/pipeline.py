@@ -66,6 +66,11 @@ class Pipeline:
     revoked: set[str] = field(default_factory=set)
     expect: Callable[[ToolCall], Awaitable[None]] | None = None
     """Waits for a tool that is not registered yet. Raises ToolError if it knows why the tool is missing."""
+    confinement: ConfinedExecution = field(init=False)
+
+    def __post_init__(self) -> None:
+        confined = ConfinedExecution(self.policy, self.broker, self.trials, perform=self._perform, ask=self._ask)
+        object.__setattr__(self, "confinement", confined)
 
     async def run(self, call: ToolCall) -> ToolResult:
         entry = Entry(call, at=self.services.now(), started=self.clock())
@@ -108,12 +113,12 @@ class Pipeline:
             await self.find_confinements()
         meta.verdict = self._decide(action)
         if meta.verdict.decision is Decision.ALLOW and meta.verdict.runs is not Confinement.WORK:
-            output = await self._confined().run(action, entry)
+            output = await self.confinement.run(action, entry)
             if output is not None:
                 return output
         if meta.verdict.decision is not Decision.ALLOW:
             action = entry.action = await self._permit_tried(action, entry)
-        return await self._confined().work(action, entry)
+        return await self.confinement.work(action, entry)
 
     async def _ask(self, action: Action, entry: Entry, verdict: Verdict) -> Approval:
         asked = self.clock()
@@ -122,9 +127,6 @@ class Pipeline:
             return await self.broker.settle(action, verdict, version=version, preview=entry.preview)
         finally:
             entry.waited += self.clock() - asked
-
-    def _confined(self) -> ConfinedExecution:
-        return ConfinedExecution(self.policy, self.broker, self.trials, perform=self._perform, ask=self._ask)
 
     async def _perform(self, action: Action, entry: Entry, *, over_layers: bool = False) -> Output:
         """Admit and execute the call, with its programs confined to `meta.runs`, or over layers."""
@@ -193,7 +195,7 @@ class Pipeline:
         """Ask if the verdict says so; decide again after the wait, and revalidate an edited call first."""
         _refuse_denied(entry.meta.verdict)
         self._refuse_guarded(action)
-        if action.spec.confinable and (obstacle := self._confined().undo_obstacle(action, entry)):
+        if action.spec.confinable and (obstacle := self.confinement.undo_obstacle(action, entry)):
             entry.meta.verdict = entry.meta.verdict.without_undo(obstacle)
         approval = await self._ask(action, entry, entry.meta.verdict)
         entry.meta.approved_by = approval.by

@@ -32,7 +32,7 @@ class Perform(Protocol):
 
 
 class ConfinedExecution:
-    """For one call, under the policy of this moment."""
+    """For all calls, each under the policy of its moment."""
 
     __slots__ = ("_ask", "_broker", "_perform", "_policy", "_trials")
 

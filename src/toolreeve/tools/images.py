@@ -16,10 +16,13 @@ _TYPES: Mapping[str, tuple[str, bytes]] = {
     ".gif": ("image/gif", b"GIF8"),
     ".webp": ("image/webp", b"RIFF"),
 }
+_ENDINGS = tuple(_TYPES)
 
 
 def find_type(path: str) -> tuple[str, bytes] | None:
     """The MIME type and the first bytes of an image with this name; None for any other file."""
+    if not path[-5:].lower().endswith(_ENDINGS):
+        return None
     return _TYPES.get(splitext(path)[1].lower())
 
 
