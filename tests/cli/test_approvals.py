@@ -77,7 +77,7 @@ def test_an_allow_lets_the_call_run_once_and_is_on_record(shell: Shell) -> None:
     assert shell.run("audit", "verify").status == 0
 
 
-def test_a_deny_tells_the_model_why(shell: Shell) -> None:
+def test_the_reason_of_a_denial_reaches_the_model(shell: Shell) -> None:
     number = pending(shell)
 
     printed = shell.run("approvals", "deny", "--yes", number, "--note", "use b.txt", "--json")
@@ -158,7 +158,7 @@ def test_an_unknown_id_is_not_found(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("command", ["allow", "deny"])
-def test_without_a_terminal_nobody_answers_unless_they_say_yes(shell: Shell, command: str) -> None:
+def test_without_a_terminal_answers_need_the_option_yes(shell: Shell, command: str) -> None:
     number = pending(shell)
 
     refused = shell.spawn("approvals", command, number, stdin=b"y\n")

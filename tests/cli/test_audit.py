@@ -93,7 +93,7 @@ def test_an_export_is_private_and_never_replaces_a_file(used: Shell) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_untouched_record_verifies_and_tells_its_head(used: Shell) -> None:
+def test_an_untouched_record_verifies_and_shows_its_head(used: Shell) -> None:
     verified = used.run("audit", "verify", "--json")
 
     assert (verified.status, verified.json["ok"]) == (0, True)
@@ -216,7 +216,7 @@ def test_on_a_terminal_what_fits_is_not_cut(used: Shell) -> None:
     assert name in run_on_terminal(used, "audit", "list", columns=110)
 
 
-def test_an_archive_is_verified_by_itself_and_its_making_is_recorded(used: Shell) -> None:
+def test_an_archive_is_verified_alone_and_its_export_is_recorded(used: Shell) -> None:
     made = used.run("audit", "archive", "old.jsonl", "--json")
     used.run("call", "read_file", "path=a.txt")
 

@@ -129,7 +129,7 @@ def test_broken_arguments_are_bad_usage(shell: Shell, args: list[str], says: str
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b'{"path": "\xff"}', b'{"a":' * 10_000 + b"1" + b"}" * 10_000])
-def test_arguments_that_are_no_json_object_are_refused_on_record(shell: Shell, text: bytes) -> None:
+def test_arguments_that_are_not_a_json_object_are_refused_and_recorded(shell: Shell, text: bytes) -> None:
     printed = shell.spawn("call", "read_file", "--json", "-", stdin=text)
 
     assert (printed.status, printed.json["error"]["code"]) == (2, "E_INVALID_PARAMS")
@@ -333,7 +333,7 @@ def test_the_whole_answer_is_one_line_of_json_on_a_pipe(shell: Shell) -> None:
     json.loads(out)
 
 
-def test_a_call_that_nobody_can_be_asked_about_says_what_a_shell_user_can_do(shell: Shell) -> None:
+def test_a_call_without_an_approver_says_what_a_shell_user_can_do(shell: Shell) -> None:
     refused = shell.spawn("call", "write_file", "path=a", "content=b")
 
     assert refused.status == 3

@@ -4,7 +4,7 @@ from tests.cli.conftest import Shell
 from toolreeve.config.fields import json_schema
 
 
-def test_show_tells_every_value_and_where_it_comes_from(shell: Shell) -> None:
+def test_show_lists_every_value_with_its_origin(shell: Shell) -> None:
     (shell.workspace / "toolreeve.toml").write_text('[policy]\nmode = "plan"\n')
 
     shown = shell.run("config", "show", "--json").json
@@ -44,7 +44,7 @@ def test_a_bad_file_exits_with_2_and_names_file_line_key_and_fix(shell: Shell) -
     assert as_json["error"]["detail"][0]["line"] == 2
 
 
-def test_what_is_passed_over_is_told_on_stderr_once(shell: Shell) -> None:
+def test_an_ignored_setting_is_reported_once_on_stderr(shell: Shell) -> None:
     (shell.workspace / "toolreeve.toml").write_text('tool_files = ["mine.py"]\n')
 
     printed = shell.run("config", "path", "--json")

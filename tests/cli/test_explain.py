@@ -110,7 +110,7 @@ def test_the_rules_of_the_policy_count_in_an_explanation(shell: Shell) -> None:
     assert (line["decision"], line["runs"], line["reason"]) == ("ask", "work", "tests ask")
 
 
-def test_the_decision_in_another_mode_is_told_for_any_tool(shell: Shell) -> None:
+def test_the_decision_in_another_mode_is_shown_for_any_tool(shell: Shell) -> None:
     strict = shell.run("--mode", "strict", "policy", "explain", "bash", "command=git push --force")
 
     assert strict.out.startswith("deny: Strict mode: 'bash' is HIGH danger")

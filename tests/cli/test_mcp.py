@@ -28,7 +28,7 @@ def hear(child: Child, text: str) -> str:
     return said
 
 
-def test_a_file_of_tools_that_breaks_while_they_are_served_is_told_once_and_they_stay(tmp_path: Path) -> None:
+def test_a_tool_file_that_becomes_invalid_is_reported_once_and_its_tools_stay(tmp_path: Path) -> None:
     file = tmp_path / "tools.yaml"
     file.write_text(TOOLS)
     with served(tmp_path) as server:

@@ -59,7 +59,7 @@ def test_a_project_may_not_allow(shell: Shell) -> None:
     assert shell.run("policy", "check", "--project", str(mine)).status == 1
 
 
-def test_explain_tells_the_layer_the_rule_and_the_way_out(shell: Shell) -> None:
+def test_explain_names_the_layer_the_rule_and_the_smallest_change(shell: Shell) -> None:
     (shell.workspace / "policy.yaml").write_text(GOOD)
 
     answer = shell.run("policy", "explain", "read_file", "path=x/y.secret", "--json").json

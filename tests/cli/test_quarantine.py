@@ -25,7 +25,7 @@ def held(shell: Shell) -> str:
     return made.err.rpartition("release ")[2].split(")")[0]
 
 
-def test_it_is_told_in_the_result_listed_and_shown(shell: Shell, held: str) -> None:
+def test_a_quarantined_file_is_in_the_result_listed_and_shown(shell: Shell, held: str) -> None:
     [listed] = json.loads(shell.spawn("quarantine", "list", "--json").out)
     assert (listed["id"], listed["path"]) == (held, str(shell.workspace / ".vscode"))
     shown = shell.spawn("quarantine", "show", held)
@@ -45,7 +45,7 @@ def test_a_person_releases_it_on_a_terminal(shell: Shell, held: str, typed: str,
     assert (shell.workspace / ".vscode/tasks.json").exists() is (status == 0)
 
 
-def test_without_a_terminal_nobody_releases(shell: Shell, held: str) -> None:
+def test_without_a_terminal_nothing_is_released(shell: Shell, held: str) -> None:
     refused = shell.spawn("quarantine", "release", held, stdin=b"y\ny\n")
 
     assert refused.status == 2
@@ -80,7 +80,7 @@ def test_a_command_cannot_release(shell: Shell, held: str) -> None:
     assert "nothing there" in shell.spawn("--mode", "bypass", "call", "bash", f"command={command}").out
 
 
-def test_what_a_killed_runtime_left_is_told_by_the_next_and_listed(shell: Shell) -> None:
+def test_what_a_killed_runtime_quarantined_is_reported_by_the_next(shell: Shell) -> None:
     os.mkfifo(shell.workspace / "begun")
     os.mkfifo(shell.workspace / "go")
     command = "exec 3> begun; mkdir .vscode; echo evil > .vscode/tasks.json; echo >&3; read < go"
@@ -110,7 +110,7 @@ def test_what_was_taken_is_on_record_with_its_call(shell: Shell, held: str) -> N
     assert held in json.dumps(taken)
 
 
-def test_a_file_that_git_may_track_is_told_of_as_one(shell: Shell) -> None:
+def test_a_quarantined_file_that_git_may_track_is_reported_as_such(shell: Shell) -> None:
     subprocess.run(["git", "init", "-q"], cwd=shell.workspace, check=True)
 
     made = shell.spawn("--mode", "bypass", "call", "bash", "command=mkdir .github; echo 1 > .github/x; echo done")

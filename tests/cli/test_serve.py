@@ -61,7 +61,7 @@ def test_a_word_of_the_toolset_that_chooses_nothing_is_refused(shell: Shell) -> 
     assert (printed.status, "'calculate'" in printed.err) == (2, True)
 
 
-def test_it_serves_what_was_chosen_and_ends_at_once_when_told_to(shell: Shell) -> None:
+def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     command = [sys.executable, "-m", "toolreeve", "serve", "--port", "0", "--tools", "calculate"]
     process = subprocess.Popen(command, cwd=shell.workspace, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stderr is not None

@@ -63,7 +63,7 @@ def test_trust_names_what_it_lets_run_and_ends_with_the_next_change(shell: Shell
     assert not marker.exists()
 
 
-def test_without_a_terminal_nobody_trusts_unless_they_say_yes(shell: Shell, marker: Path) -> None:
+def test_without_a_terminal_trust_needs_the_option_yes(shell: Shell, marker: Path) -> None:
     wants(shell, marker)
 
     refused = shell.spawn("trust", stdin=b"y\ny\n")
@@ -138,7 +138,7 @@ def test_no_entry_can_hide_itself_or_another_from_the_person(shell: Shell) -> No
     ]
 
 
-def test_to_end_the_trust_nobody_is_asked(shell: Shell, marker: Path) -> None:
+def test_trust_is_withdrawn_without_a_question(shell: Shell, marker: Path) -> None:
     wants(shell, marker)
     assert shell.spawn("trust", "--yes").status == 0
 

@@ -96,7 +96,7 @@ def touching(*paths: str) -> Action:
         ({"glob": "a.c"}, "abc", False),
     ],
 )
-def test_a_condition_answers_yes_no_or_cannot_be_told(
+def test_a_condition_is_true_false_or_undecidable(
     condition: dict[str, Any], value: Any, truth: Truth, proof: bool
 ) -> None:
     assert judged(condition, value, proof=proof) is truth
@@ -120,7 +120,7 @@ def test_a_regular_expression_takes_linear_time_on_hostile_input() -> None:
     assert judged({"regex": "(a+)+$"}, "a" * 50_000 + "b", proof=True) is False
 
 
-def test_text_that_is_not_unicode_cannot_be_told() -> None:
+def test_text_that_is_not_unicode_is_undecidable() -> None:
     assert judged({"regex": "a"}, "\udcff", proof=True) is None
     assert judged({"glob": "*"}, "\udcff", proof=True) is None
 
@@ -132,7 +132,7 @@ def test_a_path_through_a_link_is_judged_by_where_it_leads() -> None:
     assert judged({"under": "secrets"}, "src/link", proof=False, action=through_link) is True
 
 
-def test_a_path_that_leads_where_it_says_is_judged_by_itself_alone() -> None:
+def test_a_path_without_links_is_matched_only_as_it_is_written() -> None:
     moving = touching("/w/src/a", "/w/other/b")
 
     assert judged({"under": "src"}, "src/a", proof=True, action=moving) is True
@@ -163,7 +163,7 @@ def test_steps_up_are_judged_where_the_effects_prove_them() -> None:
         (5, None),
     ],
 )
-def test_a_host_is_told_only_where_all_programs_would_read_the_same(value: Any, host: str | None) -> None:
+def test_a_host_is_read_only_where_all_parsers_agree(value: Any, host: str | None) -> None:
     assert host_of(value) == host
 
 
@@ -192,7 +192,7 @@ def test_a_condition_that_cannot_be_is_refused(condition: Any, problem: str) -> 
         compile_condition(condition, Purpose(root=ROOT, proof=True))
 
 
-def test_a_bad_regular_expression_is_told_only_to_its_author(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_regular_expression_is_reported_without_a_log_line(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConditionProblem):
         compile_condition({"regex": "("}, Purpose(root=ROOT, proof=True))
 
@@ -252,7 +252,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_sameness_is_reflexive_symmetric_and_tells_true_from_one(one: Any, other: Any) -> None:
+def test_equality_is_reflexive_and_symmetric_and_true_is_not_one(one: Any, other: Any) -> None:
     assert json_equal(one, one)
     assert json_equal(one, other) is json_equal(other, one)
     assert not json_equal([True], [1])

@@ -66,5 +66,5 @@ def test_a_trial_has_no_network_and_work_has_what_its_tool_requests() -> None:
     assert bounds_of(Confinement.WORK, action) == ProgramBounds()
 
 
-def test_a_tool_that_tells_nothing_of_its_effects_keeps_its_network() -> None:
+def test_a_tool_without_declared_effects_keeps_its_network() -> None:
     assert bounds_of(Confinement.LOOK, program(effects=None)) == ProgramBounds(confinement=Confinement.LOOK)

@@ -145,7 +145,7 @@ def test_a_deny_on_a_host_meets_it_in_the_words(command: str, host: str) -> None
     assert not denied("frobnicate a.txt", PermissionRule(effect="net", target={"host": host}, decision="deny"))
 
 
-def test_words_prove_nothing_to_an_allow_and_make_nobody_be_asked() -> None:
+def test_words_neither_prove_an_allow_nor_cause_a_question() -> None:
     rules = [
         PermissionRule(effect=["read", "exec"], target={"glob": "**/*.hush"}, decision=decision)
         for decision in ("allow", "ask")

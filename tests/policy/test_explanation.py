@@ -97,7 +97,7 @@ def test_an_overlong_command_is_not_repeated_in_the_advice() -> None:
     )
 
 
-def test_an_explanation_tells_what_every_layer_would_say() -> None:
+def test_an_explanation_lists_the_answer_of_every_layer() -> None:
     state = PolicyState.of(rules=[RULE], allowed_tools=["bash"])
 
     told = explain(build_action("bash", {}), state).to_dict()
@@ -130,7 +130,7 @@ def test_an_explanation_tells_what_every_layer_would_say() -> None:
     }
 
 
-def test_the_smallest_change_for_a_file_is_about_that_file_and_wider_ones_are_told_apart() -> None:
+def test_the_smallest_change_names_the_file_and_wider_ones_are_marked() -> None:
     action = build_action("write_file", {"path": "docs/a", "content": "x"}, root="/ws")
     state = PolicyState.of(root="/ws")
 

@@ -76,7 +76,7 @@ def test_a_file_without_rules_has_none(text: str) -> None:
     assert read(text) == ()
 
 
-def test_everything_wrong_with_a_file_is_told_at_once_with_line_key_and_fix() -> None:
+def test_all_problems_of_a_file_are_reported_with_line_key_and_fix() -> None:
     found = problems(
         """\
         rulez: []

@@ -47,7 +47,7 @@ def test_the_documented_helpers_answer_as_documented() -> None:
 
 
 @pytest.mark.parametrize("helper", [get_tool_danger_level, is_tool_safe, requires_approval])
-def test_a_name_nobody_knows_is_refused_with_the_nearest_one(helper: object) -> None:
+def test_an_unknown_name_is_refused_with_a_suggestion(helper: object) -> None:
     assert callable(helper)
     with pytest.raises(ValueError, match=r"unknown tool 'raed_file' \(did you mean 'read_file'"):
         helper("raed_file")

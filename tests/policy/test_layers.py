@@ -152,7 +152,7 @@ def test_the_floor_can_only_deny() -> None:
         PolicyState.of(floor=[rule("allow")])
 
 
-def test_a_budget_that_does_not_cover_the_call_is_told_to_the_cent() -> None:
+def test_a_refusal_by_budget_names_the_amounts_to_the_cent() -> None:
     state = PolicyState.of(budget=Budget(limit=10.0, spent=9.5))
 
     assert decide(build_action("read_file", {}, cost=1.0), state).reason == (
@@ -228,7 +228,7 @@ def test_the_highest_priority_decides_and_ask_among_equals() -> None:
     assert decide(build_action("read_file", {}), PolicyState.of(rules=[asking, louder])).rule == "louder"
 
 
-def test_strict_mode_denies_high_danger_unless_a_rule_speaks_for_it() -> None:
+def test_strict_mode_denies_high_danger_unless_a_rule_allows_it() -> None:
     strict = PolicyState.of(mode=PermissionMode.STRICT)
     asking = PolicyState.of(mode=PermissionMode.STRICT, rules=[rule("ask", tool="bash")])
 

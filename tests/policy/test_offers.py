@@ -73,7 +73,7 @@ def test_nothing_is_offered_where_words_do_not_say_what_runs(text: str) -> None:
     assert sentences(command(text)) == []
 
 
-def test_after_a_trial_the_program_is_offered_confined_and_the_folder_by_itself() -> None:
+def test_after_a_trial_the_confined_program_and_the_folder_are_offered() -> None:
     assert sentences(command("pytest -q", "/ws/src/a/x.py", "/ws/src/b/y.py")) == [
         "`pytest …` with any words, confined: keep what it changes in the workspace",
         "changes below src/",

@@ -34,12 +34,12 @@ def acting(*effects: Effect, **args: Any) -> Action:
     return Action(template.call, made, args, template._files)
 
 
-def test_what_a_rule_leaves_out_does_not_matter_to_it() -> None:
+def test_a_rule_without_conditions_matches_every_call() -> None:
     assert matches("deny", call("anything"))
 
 
 @pytest.mark.parametrize("decision", ["allow", "ask", "deny"])
-def test_a_rule_speaks_about_the_tools_it_names(decision: str) -> None:
+def test_a_rule_matches_the_tools_it_names(decision: str) -> None:
     assert matches(decision, call("Write"), tool="write_file")
     assert matches(decision, call("write_file"), tool=["bash", "wr*"])
     assert not matches(decision, call("read_file"), tool="write_file")
@@ -85,7 +85,7 @@ def test_an_allow_must_cover_every_effect_of_the_call() -> None:
     assert matches("deny", acting(inside, outside), **rule)
 
 
-def test_a_call_that_tells_no_effects_meets_no_rule_about_effects() -> None:
+def test_a_call_without_declared_effects_matches_no_rule_about_effects() -> None:
     assert not matches("allow", acting(), effect="write")
     assert not matches("deny", acting(), effect="write")
 
@@ -119,7 +119,7 @@ def test_danger_role_user_mode_session_and_server_narrow_a_rule() -> None:
     assert not matches("deny", call("bash"), server="*")
 
 
-def test_everything_wrong_with_a_rule_is_told_at_once() -> None:
+def test_all_problems_of_a_rule_are_reported_at_once() -> None:
     with pytest.raises(RuleProblems) as raised:
         Matcher(
             PermissionRule(

@@ -22,7 +22,7 @@ def test_one_client_can_be_chosen(installed: Shell) -> None:
     assert (installed.home / ".claude.json").read_text() == CLAUDE
 
 
-def test_no_client_at_all_is_said(shell: Shell) -> None:
+def test_a_machine_without_clients_is_reported(shell: Shell) -> None:
     done = shell.run("adopt", "--no-count")
 
     assert (done.status, done.out) == (0, "no client configuration found\n")
@@ -154,7 +154,7 @@ def test_servers_that_we_do_not_move_are_named_with_what_to_do(shell: Shell, fil
     assert not (shell.home / ".config/toolreeve/toolreeve.toml").exists()
 
 
-def test_what_adoption_means_is_said(installed: Shell) -> None:
+def test_the_consequences_of_adoption_are_listed(installed: Shell) -> None:
     done = installed.run("adopt", "--no-count")
 
     assert "every client now sees the servers of all clients" in done.err

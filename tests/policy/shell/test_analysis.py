@@ -197,7 +197,7 @@ def test_the_reason_names_the_worst_thing() -> None:
     assert analysed("frobnicate").reason == "not known: no specification of `frobnicate`"
 
 
-def test_a_command_that_repeats_is_told_as_often_as_it_stands() -> None:
+def test_a_repeated_command_is_listed_each_time() -> None:
     found = analysed("cat x | sort; frobnicate; cat x | sort; frobnicate")
 
     assert [part.argv[0] for part in found.parts] == ["cat", "sort", "frobnicate"] * 2
@@ -230,7 +230,7 @@ def test_no_name_that_is_asked_for_is_kept_for_ever() -> None:
     assert len(aws.subs) <= 256
 
 
-def test_what_a_wrapper_runs_is_told_with_its_wrapper() -> None:
+def test_what_a_wrapper_runs_is_listed_with_its_wrapper() -> None:
     parts = analysed("timeout 5 nice ls && ls").parts
 
     assert [(part.program, part.by, part.depth) for part in parts] == [

@@ -46,7 +46,7 @@ def test_a_program_that_loads_none_may_describe_itself(command: str) -> None:
         ("apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF", "delete:/project/a"),
     ],
 )
-def test_effects_that_were_missing_are_told(command: str, effect: str) -> None:
+def test_effects_of_shortcuts_are_listed(command: str, effect: str) -> None:
     assert effect in effects(command)
 
 

@@ -68,7 +68,7 @@ WHOLE_TREES = [
 
 
 @pytest.mark.parametrize("command", [*INTO_A_DIRECTORY, *WHOLE_TREES])
-def test_what_may_be_overwritten_is_told_though_it_is_not_named(command: str) -> None:
+def test_a_file_that_may_be_overwritten_is_listed_though_it_is_not_named(command: str) -> None:
     assert writes(command, "/project/books/a.ledger")
     assert not runs_unasked(command)
 
@@ -91,7 +91,7 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("command", ["cp -t a -t b c", f"sed -i'{'*' * 100}' s/a/b/ x"])
-def test_a_place_that_cannot_be_told_is_not_known(command: str) -> None:
+def test_a_target_that_is_decided_at_run_time_is_unknown(command: str) -> None:
     assert not analysed(command).known
 
 

@@ -60,7 +60,7 @@ SET_UP = [
 
 
 @pytest.mark.parametrize(("command", "effect"), SET_UP)
-def test_where_no_host_is_named_the_one_that_is_set_up_is_told(command: str, effect: str) -> None:
+def test_without_a_named_host_the_configured_one_is_listed(command: str, effect: str) -> None:
     assert [text for text in effects(command) if text.startswith(("net:", "send:"))] == [effect]
 
 
@@ -95,7 +95,7 @@ CARRIED_AWAY = [
 ]
 
 
-def test_no_word_names_more_hosts_than_can_be_told() -> None:
+def test_a_word_that_names_too_many_hosts_is_unknown() -> None:
     assert not analysed(f"psql -h {','.join(['db.example.com'] * 100)} -c 'select 1'").known
 
 
