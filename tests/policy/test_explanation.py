@@ -6,6 +6,7 @@ import yaml
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.tool import bind
+from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.explanation import explain
 from toolreeve.policy.hypothetical import build_action
@@ -75,6 +76,15 @@ def test_what_is_advised_about_a_command_allows_that_command_and_no_other(mode: 
     assert decide(informed(command), state).decision is Decision.ALLOW
     assert decide(informed(f"{command} x"), state).decision is not Decision.ALLOW
     assert decide(informed("sudo ls"), state).decision is not Decision.ALLOW
+
+
+@pytest.mark.parametrize("command", ["rm -rf src", "pytest -q && rm -rf src", "touch x"])
+def test_what_is_advised_about_a_trial_that_will_be_asked_about_is_no_rule_that_asks(command: str) -> None:
+    state = PolicyState.of(root="/ws", confinements=(Confinement.LOOK, Confinement.TRY))
+    explained = explain(build_action("bash", {"command": command}, root="/ws"), state)
+
+    assert (explained.decision, explained.verdict.runs) == (Decision.ASK, Confinement.TRY)
+    assert explained.verdict.change.endswith("decision: allow}")
 
 
 def test_nothing_is_advised_about_what_cannot_be_undone() -> None:

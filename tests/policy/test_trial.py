@@ -137,6 +137,9 @@ def test_changes_are_asked_about_in_default_mode_and_discarded_in_plan_mode() ->
         (changed("/ws/.git/hooks/pre-commit"), Decision.ASK),
         (changed("/ws/.github/workflows/x.yml"), Decision.ASK),
         (changed("/ws/sub/.env"), Decision.ASK),
+        (changed("/ws/sub/.gitignore"), Decision.ASK),
+        (changed("/ws/.git/info/exclude"), Decision.ASK),
+        (changed("/ws/my.gitignore"), Decision.ALLOW),
     ],
 )
 def test_accept_edits_keeps_what_can_be_undone(changes: ObservedChanges, decision: Decision) -> None:

@@ -80,7 +80,7 @@ def explain(action: Action, state: PolicyState) -> Explanation:
     answers = [LayerAnswer(layer.__name__, layer(action, narrowed)) for layer in (FLOOR, *LAYERS)]
     place = _place(verdict, narrowed)
     return Explanation(
-        verdict=replace(verdict, change=_change(verdict, action, narrowed, place)),
+        verdict=replace(verdict, change=_change(replace(verdict, decision=decision), action, narrowed, place)),
         answers=answers,
         place=place,
         danger=action.danger,
@@ -109,6 +109,7 @@ def _place(verdict: Verdict, state: PolicyState) -> str | None:
 
 
 def _change(verdict: Verdict, action: Action, state: PolicyState, place: str | None) -> str:
+    """The smallest change that alters the verdict; its decision is the one that a person sees, also after a trial."""
     tool = action.spec.name
     match verdict.layer:
         case "floor":

@@ -18,6 +18,8 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
 
 _TRYING = frozenset((PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS))
+_IGNORE_FILES = ("/.gitignore", "/.git/info/exclude")
+"""What git ignores is scratch, and scratch is discarded."""
 NOTHING_CHANGED = Verdict(Decision.ALLOW, "trial", "the trial changed nothing", runs=Confinement.TRY)
 
 
@@ -158,6 +160,8 @@ def _find_objection(changes: ObservedChanges, state: PolicyState) -> str:
     for effect in changes.effects:
         if why := state.find_protection(effect.target):
             return f"the command would change {effect.target}: {why}"
+        if effect.target.endswith(_IGNORE_FILES):
+            return f"the command would change {effect.target}, which decides what later commands keep"
     if changes.untracked:
         return f"the command would delete {changes.untracked[0]}, which version control cannot restore"
     deleted = max(changes.deleted, sum(effect.kind is EffectKind.DELETE for effect in changes.effects))
