@@ -13,6 +13,7 @@ from rich.table import Table
 
 from bench import (
     agent_day,
+    agent_loop,
     commit_bench,
     network_bench,
     record,
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "trial": trial_bench.trials,
     "commit": commit_bench.commits,
     "day": agent_day.days,
+    "agent": agent_loop.agent_loops,
     "scripted": scripted.scripted,
     "mcp": compare.protocol,
 }

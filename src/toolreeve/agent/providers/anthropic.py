@@ -14,6 +14,7 @@ from toolreeve.agent.messages import (
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
+from toolreeve.agent.providers.sdk_body import untyped
 from toolreeve.agent.providers.sdk_errors import broke_off, translated
 from toolreeve.formats import parse_calls, tools_for
 from toolreeve.formats.names import Provider, wire_name
@@ -31,7 +32,7 @@ class Anthropic:
 
     async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         with translated(self.name, anthropic):
-            async with self._client.messages.stream(**_body(request)) as stream:
+            async with self._client.messages.stream(**untyped(_body(request), "messages", "tools", "system")) as stream:
                 async for event in stream:
                     if event.type == "text":
                         on_text(event.text)

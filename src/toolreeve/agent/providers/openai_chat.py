@@ -14,6 +14,7 @@ from toolreeve.agent.messages import (
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
+from toolreeve.agent.providers.sdk_body import untyped
 from toolreeve.agent.providers.sdk_errors import broke_off, translated
 from toolreeve.core import json
 from toolreeve.formats import ParsedCall, parse_calls, tools_for
@@ -29,7 +30,7 @@ class OpenAIChat:
 
     async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         with translated(self.name, openai):
-            stream = await self._client.chat.completions.create(**self._body(request))
+            stream = await self._client.chat.completions.create(**untyped(self._body(request), "messages", "tools"))
             reply = _Accumulator(on_text)
             async for chunk in stream:
                 reply.add(chunk)

@@ -16,6 +16,7 @@ from toolreeve.agent.messages import (
 )
 from toolreeve.agent.providers import OnText
 from toolreeve.agent.providers.openai_chat import MAX_TOOLS
+from toolreeve.agent.providers.sdk_body import untyped
 from toolreeve.agent.providers.sdk_errors import broke_off, translated
 from toolreeve.core import json
 from toolreeve.formats import ParsedCall, parse_calls, tools_for
@@ -31,7 +32,7 @@ class OpenAIResponses:
     async def complete(self, request: ModelRequest, on_text: OnText) -> ModelReply:
         final: Any = None
         with translated(self.name, openai):
-            async for event in await self._client.responses.create(**_body(request)):
+            async for event in await self._client.responses.create(**untyped(_body(request), "input", "tools")):
                 match event.type:
                     case "response.output_text.delta" | "response.refusal.delta":
                         on_text(event.delta)
