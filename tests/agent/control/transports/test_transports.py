@@ -15,8 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tests.agent.conftest import NewAgent
+from tests.world import World
 from toolreeve.agent.control.protocol import ControlProtocol
 from toolreeve.agent.control.transports import CLITransport, HTTPTransport, InMemoryTransport, StdioTransport
+from toolreeve.testing import call, say
 
 
 @asynccontextmanager
@@ -136,3 +139,17 @@ async def test_a_transport_connects_once_and_closes_twice() -> None:
     await transport.close()
     await transport.close()
     assert not transport.is_ready()
+
+
+async def test_a_person_elsewhere_approves_the_calls_of_an_agent_over_http(
+    new_agent: NewAgent, world: World, provider: str
+) -> None:
+    async with serving(HttpPerson()) as url, started(HTTPTransport(url)) as protocol:
+        write = call("write_file", path="a.txt", content="hello")
+        agent, model = new_agent(write, say("written"), provider=provider, control_protocol=protocol)
+
+        result = await agent.run_async(task="Write it")
+
+    assert result.completed
+    assert model.rejections == []
+    assert (world.workspace / "a.txt").read_text() == "hello"
