@@ -61,3 +61,16 @@ async def test_reading_one_by_its_name_is_asked_about_once(world: World) -> None
         result = await reeve.call("bash", command="cat secrets.yaml")
 
     assert (result.output, len(person.questions)) == ("hunter2\n", 1)
+
+
+async def test_what_was_approved_after_a_hidden_file_stopped_its_trial_can_be_undone(world: World) -> None:
+    copies = "python3 -c \"open('copy', 'w').write(open('secrets.yaml').read())\""
+
+    async with world.reeve(approve=Person(agrees=True)) as reeve:
+        result = await reeve.call("bash", command=copies)
+        copied = (world.workspace / "copy").exists()
+        await reeve.undo(result.meta.call_id)
+
+    assert result.success, result.to_text()
+    assert "cannot be undone" not in result.to_text()
+    assert (copied, (world.workspace / "copy").exists()) == (True, False)

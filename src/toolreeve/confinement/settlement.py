@@ -130,6 +130,6 @@ class TrialSettlement:
             raise
 
     def _give_up(self, trial: FinishedTrial, entry: Entry, why: str) -> str:
-        entry.meta.trial = trial.record("impossible", why)
+        entry.meta.trial = trial.record("stopped" if trial.is_stopped else "impossible", why)
         entry.meta.approved_by = None
         return why

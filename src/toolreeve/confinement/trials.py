@@ -46,10 +46,12 @@ _OTHER_DEVICE = "Invalid cross-device link"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedTrial:
-    """What a tried call changed; `problem` says why nothing of it can be kept, or that it proves nothing."""
+    """What a tried call changed; `problem` says why nothing of it can be kept, or that it proves nothing. `is_stopped`:
+    only because a file was hidden, which is not when it runs for real."""
 
     harvests: tuple[Harvest, ...]
     problem: str = ""
+    is_stopped: bool = False
 
     @property
     def kept(self) -> tuple[TreeChange, ...]:
@@ -182,8 +184,9 @@ class TrialStage:
         changed = [layer for layer in layers if layer.problem or os.listdir(layer.upper)]
         harvests = [await self._harvest(layer, for_real=for_real) for layer in changed]
         problems = (harvest.problem for harvest in harvests if harvest.kept or harvest.problem)
-        problem = next((each for each in problems if each), "") or self._hint(ended, for_real=for_real)
-        return FinishedTrial(harvests=tuple(harvests), problem=problem)
+        problem = next((each for each in problems if each), "") or self._hint(ended)
+        hidden = "" if problem or for_real or not isinstance(ended, ToolError) else stopped_read(ended)
+        return FinishedTrial(harvests=tuple(harvests), problem=problem or hidden, is_stopped=bool(hidden))
 
     async def _harvest(self, layer: Layer, *, for_real: bool) -> Harvest:
         try:
@@ -195,7 +198,7 @@ class TrialStage:
             return Harvest(layer=replace(layer, problem=f"its changes cannot be read: {problem}"), changes=())
         return found.with_scratch(ignored) if ignored else found
 
-    def _hint(self, ended: Output | ToolError | None, *, for_real: bool) -> str:
+    def _hint(self, ended: Output | ToolError | None) -> str:
         """A failure that a real run would not have had, as far as the program's words tell. A full layer counts even if
         the program went on."""
         printed = str(((ended and ended.data) or {}).get("stderr") or "")[-4096:]
@@ -207,7 +210,7 @@ class TrialStage:
             return "it renames a directory, which a trial cannot"
         if self._services.commands.network != "none" and lacks_network(printed):
             return "it needs the network, which a trial does not have"
-        return "" if for_real else stopped_read(ended)
+        return ""
 
     def _is_scratch(self, path: str) -> bool:
         name = os.path.basename(path)
