@@ -12,9 +12,6 @@ from typing import NamedTuple, Protocol, Self
 
 from toolreeve.core.call import ToolCall
 
-LARGEST_DIGESTED = 160 * 1024 * 1024
-"""A larger file is known by its size and modification time instead of its digest."""
-
 
 class Kind(StrEnum):
     FILE = "file"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from toolreeve.core.fingerprints import file_fingerprint, link_fingerprint, size_fingerprint
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.trial import Layer
 from toolreeve.trial import refusals, tree
@@ -242,7 +243,7 @@ class _LayerReader:
 
     def _examine_link(self, entry: _Entry) -> None:
         self._require_owner(entry)
-        entry.after = f"link:{os.readlink(entry.name, dir_fd=entry.upper)}"
+        entry.after = link_fingerprint(entry.upper, entry.name)
         entry.before = self._fingerprint_old(entry)
         if entry.before != entry.after:
             entry.kind = Alteration.CREATE if entry.old is None else Alteration.MODIFY
@@ -256,7 +257,7 @@ class _LayerReader:
         try:
             return tree.fingerprint(entry.lower, entry.name)
         except PermissionError:
-            return f"stat:{entry.old.st_size}:{entry.old.st_mtime_ns}"
+            return size_fingerprint(entry.old)
 
     def _examine_file(self, entry: _Entry) -> None:
         tree.make_accessible(entry.upper, entry.name, entry.new.st_mode)
@@ -270,7 +271,7 @@ class _LayerReader:
             if is_same and first == entry.path:
                 entry.before = entry.after = "same"
             else:
-                entry.after = tree.digest(descriptor, entry.new)
+                entry.after = file_fingerprint(descriptor, entry.new)
                 entry.before = self._fingerprint_old(entry)
         self._classify_file(entry, first, is_same=is_same)
         if entry.kind in (Alteration.CREATE, Alteration.MODIFY) and refusals.access_lists(attributes):

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from toolreeve.core.files import LARGEST_DIGESTED
+from toolreeve.core.fingerprints import CHUNK, entry_fingerprint, file_fingerprint, read_chunks
 from toolreeve.core.openat2 import How, open_beneath
 
 MAX_DEPTH = 100
 MAX_ENTRIES = 100_000
-_CHUNK = 1 << 20
 _SMALL = 64 << 10
 _FILE = How(os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC, one_mount=True)
 _DIRECTORY = How(os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, one_mount=True)
@@ -106,47 +105,27 @@ def make_accessible(root: int, path: str, mode: int) -> None:
             os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(mode) | wanted)
 
 
-def read_chunks(descriptor: int) -> Iterator[bytes]:
-    """All data of a file, from its start; its position is not used."""
-    offset = 0
-    while chunk := os.pread(descriptor, _CHUNK, offset):
-        yield chunk
-        offset += len(chunk)
-
-
 def fingerprint(root: int, path: str) -> str | None:
     """As `Files.fingerprint`: what is at a path, and any difference shows. None if nothing exists."""
     directory, name = os.path.split(path)
     try:
         with directory_at(root, directory) as parent:
             found = look(parent, name)
-            if found is None:
-                return None
-            if stat.S_ISLNK(found.st_mode):
-                return f"link:{os.readlink(name, dir_fd=parent)}"
-            if stat.S_ISDIR(found.st_mode):
-                return f"directory:{found.st_dev}:{found.st_ino}"
-            if not stat.S_ISREG(found.st_mode):
-                return f"other:{found.st_mode}"
-            with file_at(parent, name) as descriptor:
-                return digest(descriptor, found)
+            return (
+                None if found is None else entry_fingerprint(parent, name, found, lambda: _of_file(parent, name, found))
+            )
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def digest(descriptor: int, found: os.stat_result) -> str:
-    """The digest of a file's content; of a large one, size and modification time."""
-    if found.st_size > LARGEST_DIGESTED:
-        return f"stat:{found.st_size}:{found.st_mtime_ns}"
-    hashed = hashlib.sha256()
-    for chunk in read_chunks(descriptor):
-        hashed.update(chunk)
-    return f"sha256:{hashed.hexdigest()}"
+def _of_file(directory: int, name: str, found: os.stat_result) -> str:
+    with file_at(directory, name) as descriptor:
+        return file_fingerprint(descriptor, found)
 
 
 def has_same_content(one: int, other: int) -> bool:
     """Whether two files of one size have the same bytes."""
-    return all(chunk == os.pread(other, len(chunk), at * _CHUNK) for at, chunk in enumerate(read_chunks(one)))
+    return all(chunk == os.pread(other, len(chunk), at * CHUNK) for at, chunk in enumerate(read_chunks(one)))
 
 
 class WalkedEntry(NamedTuple):
@@ -229,7 +208,7 @@ def copy_data(source: int, target: int, size: int) -> None:
             return  # only a hole is left
         end = os.lseek(source, at, os.SEEK_HOLE)
         os.lseek(target, at, os.SEEK_SET)
-        while at < end and (sent := os.sendfile(target, source, at, min(end - at, _CHUNK))):
+        while at < end and (sent := os.sendfile(target, source, at, min(end - at, CHUNK))):
             at += sent
 
 

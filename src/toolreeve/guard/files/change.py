@@ -12,13 +12,14 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Changed, Keep
+from toolreeve.core.fingerprints import entry_fingerprint, file_fingerprint
 from toolreeve.core.git_config import find_harm
 from toolreeve.core.guarded_paths import REPOSITORY_MAKERS, REPOSITORY_NAMES, is_repository
 from toolreeve.core.tool_state import find_programs
 from toolreeve.guard.files.draft import make_directories, remove_empty
 from toolreeve.guard.files.errors import failed, forbidden, from_system, missing_directory
 from toolreeve.guard.files.paths import READING, Paths, Spot
-from toolreeve.guard.files.reader import fingerprint_file, require_regular
+from toolreeve.guard.files.reader import require_regular
 from toolreeve.guard.files.roots import SETTING
 
 _ATTEMPTS = 4
@@ -110,14 +111,11 @@ class ChangeTarget:
         found = spot.stat()
         if found is None:
             return None
-        if stat.S_ISLNK(found.st_mode):
-            return f"link:{os.readlink(spot.name, dir_fd=spot.descriptor)}"
-        if stat.S_ISDIR(found.st_mode):
-            return f"directory:{found.st_dev}:{found.st_ino}"
-        if not stat.S_ISREG(found.st_mode):
-            return f"other:{found.st_mode}"
+        return entry_fingerprint(spot.descriptor, spot.name, found, lambda: self._fingerprint_file(spot))
+
+    def _fingerprint_file(self, spot: Spot) -> str:
         with self.open_regular(spot) as (descriptor, opened):
-            return fingerprint_file(descriptor, opened)
+            return file_fingerprint(descriptor, opened)
 
     def keep_former(self, spot: Spot, path: str, found: os.stat_result) -> tuple[str | None, bool]:
         """The fingerprint of what is about to be replaced, and whether it can be restored."""
@@ -125,7 +123,7 @@ class ChangeTarget:
             return self.fingerprint_spot(spot), self._keep is not None
         require_regular(found, path, otherwise=ErrorCode.WRITE_ERROR)
         with self.open_regular(spot) as (descriptor, opened):
-            return fingerprint_file(descriptor, opened), self.save(descriptor, opened)
+            return file_fingerprint(descriptor, opened), self.save(descriptor, opened)
 
     def save(self, descriptor: int, found: os.stat_result) -> bool:
         if self._keep is None or found.st_size > self._keep.largest:

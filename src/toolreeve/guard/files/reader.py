@@ -3,7 +3,6 @@
 Nothing here takes a path: every descriptor has passed `Paths`.
 """
 
-import hashlib
 import heapq
 import os
 import stat
@@ -11,12 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.files import LARGEST_DIGESTED, Kind
+from toolreeve.core.files import Kind
 from toolreeve.guard.files.errors import failed, from_system, invalid
 
 MAX_LISTED = 1_000_000
 MAX_LISTING_SECONDS = 10.0
-_PIECE = 1024 * 1024
 _SPECIAL = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
@@ -61,27 +59,6 @@ def kind_of(mode: int) -> Kind:
     if stat.S_ISDIR(mode):
         return Kind.DIRECTORY
     return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
-
-
-def read_pieces(descriptor: int) -> Iterator[bytes]:
-    offset = 0
-    while piece := os.pread(descriptor, _PIECE, offset):
-        yield piece
-        offset += len(piece)
-
-
-def fingerprint_content(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-def fingerprint_file(descriptor: int, found: os.stat_result) -> str:
-    """The digest of the content; for a file too large for that, size and modification time."""
-    if found.st_size > LARGEST_DIGESTED:
-        return f"stat:{found.st_size}:{found.st_mtime_ns}"
-    digest = hashlib.sha256()
-    for piece in read_pieces(descriptor):
-        digest.update(piece)
-    return f"sha256:{digest.hexdigest()}"
 
 
 def first_entries(

@@ -16,10 +16,11 @@ from typing import Any, Literal
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Chunk, FileStat, Keep, Listed, Listing, PathFinding
+from toolreeve.core.fingerprints import content_fingerprint
 from toolreeve.core.openat2 import has_openat2
 from toolreeve.guard.files.errors import failed, from_system
 from toolreeve.guard.files.paths import Paths
-from toolreeve.guard.files.reader import OpenFile, fingerprint_content, first_entries, kind_of, require_regular
+from toolreeve.guard.files.reader import OpenFile, first_entries, kind_of, require_regular
 from toolreeve.guard.files.roots import Root, Roots
 from toolreeve.guard.files.walker import Walker
 from toolreeve.guard.files.writer import FileWriter, Note
@@ -216,7 +217,7 @@ class WorkspaceFiles:
         )
 
     def fingerprint_of(self, data: bytes) -> str:
-        return fingerprint_content(data)
+        return content_fingerprint([data])
 
     def changes(self, *, call_id: str | None = None, session: str | None = None) -> Sequence[Change]:
         return () if self._keep is None else self._keep.standing(call_id=call_id, session=session)

@@ -4,22 +4,23 @@ Everything here blocks and runs to its end in a thread: half a change is worse t
 are serialised.
 """
 
-import hashlib
 import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Bounds, Change, Changed, Keep
+from toolreeve.core.fingerprints import content_fingerprint, file_fingerprint, read_chunks
 from toolreeve.core.guarded_paths import REPOSITORY_MAKERS, is_repository
 from toolreeve.core.openat2 import rename_new
 from toolreeve.guard.files.change import ChangeTarget, Outdated, missing_directories, write_errors
 from toolreeve.guard.files.draft import append_in_place, draft, is_same, is_writable, sync_directory, temp_name
 from toolreeve.guard.files.errors import failed, forbidden, missing_file
 from toolreeve.guard.files.paths import READING, Paths, Spot
-from toolreeve.guard.files.reader import fingerprint_content, fingerprint_file, read_pieces, require_regular
+from toolreeve.guard.files.reader import require_regular
 from toolreeve.guard.files.roots import SETTING
 from toolreeve.guard.files.walker import Walker
 
@@ -66,14 +67,14 @@ class FileWriter:
             return
         if appended_to is not None:
             with self.target.open_regular(spot) as (descriptor, _):
-                data = b"".join(read_pieces(descriptor)) + data
+                data = b"".join(read_chunks(descriptor)) + data
         self.target.require_inert(spot, path, data)
 
     def _create(self, note: Note, spot: Spot, data: bytes, mode: int | None) -> Changed:
         change = Change(
             kind="write",
             path=spot.path,
-            after=fingerprint_content(data),
+            after=content_fingerprint([data]),
             made=missing_directories(spot),
             temp=temp_name(),
         )
@@ -95,13 +96,13 @@ class FileWriter:
         if not is_writable(spot):
             raise ToolError(ErrorCode.PERMISSION, f"The operating system refuses to write {path}")
         with self.target.open_regular(spot) as (descriptor, old):
-            before = fingerprint_file(descriptor, old)
+            before = file_fingerprint(descriptor, old)
             if expect is not None and before != expect:
                 raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: changed since it was read; read it again")
             kept = self.target.save(descriptor, old)
             if append and old.st_size > MAX_COPIED:
                 return self._append_in_place(note, spot, path, data, before)
-            after = _fingerprint_appended(descriptor, data) if append else fingerprint_content(data)
+            after = content_fingerprint(chain(read_chunks(descriptor) if append else (), [data]))
             change = Change(
                 kind="write",
                 path=spot.path,
@@ -116,7 +117,7 @@ class FileWriter:
                 new.inherit(old)
                 if mode is not None:
                     os.fchmod(new.descriptor, mode & 0o777)
-                for piece in read_pieces(descriptor) if append else ():
+                for piece in read_chunks(descriptor) if append else ():
                     new.write(piece)
                 new.write(data)
                 if not is_same(old, spot.stat()):
@@ -207,7 +208,7 @@ class FileWriter:
 
     def _require_movable(self, here: Spot, there: Spot, to: str) -> None:
         with self.target.open_regular(here) as (descriptor, _):  # a link is refused
-            self.target.require_inert(there, to, b"".join(read_pieces(descriptor)))
+            self.target.require_inert(there, to, b"".join(read_chunks(descriptor)))
 
     def link(self, note: Note, path: str, target: str) -> Changed:
         with self.target.hold(path, follow=False) as spot, write_errors(path):
@@ -263,11 +264,3 @@ class FileWriter:
     def _is_allowed_in_both(self, here: Spot, there: Spot, below: str) -> bool:
         places = [(f"{spot.path}/{below}".rstrip("/"), spot.root) for spot in (here, there)]
         return all(self._paths.roots.is_allowed(place, root) for place, root in places)
-
-
-def _fingerprint_appended(descriptor: int, data: bytes) -> str:
-    digest = hashlib.sha256()
-    for piece in read_pieces(descriptor):
-        digest.update(piece)
-    digest.update(data)
-    return f"sha256:{digest.hexdigest()}"
