@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,26 @@ def test_a_layer_that_was_filled_is_a_problem_even_if_the_command_goes_on(runner
 
     assert ended["exit_code"] == 0, ended
     assert ended["problems"] == ["it changed more than a trial can hold (trial.layer_mb = 16)"]
+
+
+def test_a_mount_inside_the_workspace_is_noticed_whenever_it_is_made(tmp_path: Path) -> None:
+    inner = str(tmp_path / "inner")
+    code = f"""
+import os, subprocess
+from toolreeve.sandbox.layout import Layout
+from toolreeve.sandbox.trials import Obstacle
+obstacle = Obstacle(Layout(workspace={str(tmp_path)!r}, layer_mb=16))
+os.mkdir({inner!r})
+for command in (["true"], ["mount", "-t", "tmpfs", "none", {inner!r}], ["umount", {inner!r}]):
+    subprocess.run(command, check=True)
+    print(obstacle.find())
+"""
+
+    ended = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ended.stdout.split("\n") == ["", f"{inner} is a mount of its own inside the workspace", "", ""]
