@@ -106,6 +106,9 @@ def _moment(value: str) -> float:
     return parsed.timestamp()
 
 
+Show = Callable[[AuditRecord], Mapping[str, Any]]
+
+
 class AuditTable(Protocol):
     """Each method is one query; the first page of any filter is found by an index."""
 
@@ -118,6 +121,10 @@ class AuditTable(Protocol):
         ...
 
     async def count_calls(self) -> int: ...
+
+    async def hashes(self, seqs: Sequence[int]) -> Mapping[int, str]:
+        """In hexadecimal, by number; those of missing records are left out."""
+        ...
 
     async def last(self) -> int:
         """The number of the last record."""
@@ -161,6 +168,10 @@ class Audit:
         limit = max(0, min(limit, MAX_LISTED))
         return await self._store.audit.page(wanted or Filter(), before=before, limit=limit)
 
+    async def hashes(self, seqs: Sequence[int]) -> Mapping[int, str]:
+        """The hashes of these records, in hexadecimal."""
+        return await self._store.audit.hashes(seqs)
+
     async def count_calls(self) -> int:
         """How many calls have ended, on record."""
         return await self._store.audit.count_calls()
@@ -187,6 +198,20 @@ class Audit:
                 yield record
             seq = chunk[-1].seq
 
+    async def stream_export(self, form: str, wanted: Filter | None, show: Show) -> AsyncIterator[bytes]:
+        """As `export`, in pieces, with each record as `show` returns it."""
+        from toolreeve.record import export
+
+        await self._settle()
+        pieces = export.Pieces()
+        with export.writer(form, pieces) as write:
+            seq = 0
+            while chunk := await self._store.audit.chunk(wanted or Filter(), after=seq):
+                write([show(record) for record in chunk])
+                seq = chunk[-1].seq
+                yield pieces.take()
+        yield pieces.take()
+
     async def export(self, form: str, stream: IO[bytes], wanted: Filter | None = None) -> int:
         """Write the record as `jsonl`, `csv` or `parquet`; returns the number of records."""
         from toolreeve.record import export
@@ -201,8 +226,11 @@ class Audit:
                 count += len(chunk)
         return count
 
-    async def verify(self, *, expect: str | None = None) -> "Verification":
-        """Check every link. `expect` is a head hash, in hexadecimal, kept outside this machine's reach."""
+    async def verify(
+        self, *, expect: str | None = None, progress: Callable[[int], None] | None = None
+    ) -> "Verification":
+        """Check every link. `expect` is a head hash, in hexadecimal, kept outside this machine's reach; `progress` is
+        called in a thread, with the number of records checked so far."""
         from toolreeve.record.verify import verify
 
         try:
@@ -210,7 +238,7 @@ class Audit:
         except ValueError:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"not a hexadecimal hash: {expect!r}") from None
         await self._settle()
-        return await self._store.read_chain(partial(verify, path=self._store.path, expect=expected))
+        return await self._store.read_chain(partial(verify, path=self._store.path, expect=expected, progress=progress))
 
     async def _settle(self) -> None:
         """Include calls that are still deferred. A failed write must not keep the rest from being read."""

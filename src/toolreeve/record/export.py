@@ -48,6 +48,25 @@ Row = Mapping[str, Any]
 Write = Callable[[Sequence[Row]], None]
 
 
+class Pieces(io.BytesIO):
+    """A stream to write to, whose bytes are taken away as they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken = 0
+
+    def tell(self) -> int:
+        """Of all that was written: Parquet notes where its parts begin."""
+        return self._taken + super().tell()
+
+    def take(self) -> bytes:
+        data = self.getvalue()
+        self._taken += len(data)
+        self.seek(0)
+        self.truncate()
+        return data
+
+
 def writer(form: str, stream: IO[bytes]) -> AbstractContextManager[Write]:
     """A function that writes chunks of records. Raises ToolError for an unknown format."""
     if form not in _WRITERS:

@@ -4,7 +4,7 @@ It distinguishes lost records from tampering. Nothing that a tampered row may ho
 from being checked.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,12 +77,15 @@ class Verification:
             self.unlisted += 1
 
 
-def verify(chain: ChainStore, *, path: Path, expect: bytes | None = None) -> Verification:
-    """Read the whole record in one snapshot. `expect` is a head hash that was kept elsewhere."""
+def verify(
+    chain: ChainStore, *, path: Path, expect: bytes | None = None, progress: Callable[[int], None] | None = None
+) -> Verification:
+    """Read the whole record in one snapshot. `expect` is a head hash that was kept elsewhere; `progress` gets the
+    number of records read so far."""
     found = Verification()
     sighted = _look(Witness(path))  # before the rows: a later witness would be ahead of them
     try:
-        _verify(chain, path, sighted, found, expect)
+        _verify(chain, path, sighted, found, expect, progress)
     except ChainError as problem:
         found.add(ChainProblem(found.head.seq, f"the database is damaged: {problem}"))
     return found
@@ -108,14 +111,24 @@ def _verify(
     sighted: Sighting | Untrusted,
     found: Verification,
     expect: bytes | None,
+    progress: Callable[[int], None] | None,
 ) -> None:
     with chain.snapshot():
         stored = chain.stored_head()
-        seen = _walk(chain.rows(), found, stored, expect)
+        rows = chain.rows() if progress is None else _reporting(chain.rows(), progress)
+        seen = _walk(rows, found, stored, expect)
         _consult(chain, path, sighted, found)
     _compare(found, stored, seen)
     if expect is not None and expect not in seen.values():
         found.add(ChainProblem(found.head.seq, f"no record has the expected hash {expect.hex()}"))
+
+
+def _reporting(chunks: Iterable[Sequence[StoredRow]], progress: Callable[[int], None]) -> Iterator[Sequence[StoredRow]]:
+    count = 0
+    for chunk in chunks:
+        count += len(chunk)
+        progress(count)
+        yield chunk
 
 
 def _look(witness: Witness) -> Sighting | Untrusted:

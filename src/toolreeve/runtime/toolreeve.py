@@ -20,6 +20,7 @@ from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.information_flow import InformationFlow
 from toolreeve.policy.mode import PermissionMode
+from toolreeve.policy.state import Budget, PolicyState
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.credentials import CredentialTable
@@ -474,10 +475,29 @@ class Toolreeve:
         """The recorded runs of agents."""
         return self._parts.store.agent_runs
 
+    async def note(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Record an event that is not a call. Returns when it is on disk."""
+        await self._parts.journal.note(kind, body)
+
+    async def log_in(self, server: str, authorize: "Authorize") -> bool:
+        """Log in to a remote server; `authorize` gets the URL for the user. Raises ServerUnavailable, ValueError."""
+        from toolreeve.upstream.oauth.account import login
+
+        spec = self.fleet.upstream(server).spec
+        state = Path(self.configuration.settings.state.dir)
+        granted = await login(spec, http=self._parts.http, state=state, authorize=authorize)
+        await self.fleet.upstream(server).supervisor.restart()
+        return granted
+
     @property
-    def budget(self) -> "Budget | None":
-        """The limit in dollars, and what was spent of it; None if none is set."""
+    def budget(self) -> Budget | None:
+        """What may be spent, and what has been; None without a limit."""
         return self._parts.policy.budget
+
+    @property
+    def policy_state(self) -> PolicyState:
+        """The policy as it is applied now."""
+        return self._parts.policy()
 
     @property
     def running_count(self) -> int:

@@ -124,6 +124,13 @@ class ServerSupervisor:
         while self.state is ServerState.CONNECTING:
             await self._state_changed.wait()
 
+    async def restart(self) -> None:
+        """Drop the connection and connect anew at once."""
+        self._failures = 0
+        await self._connections.drop_main()
+        self._lost("it is being restarted")
+        self._wanted.set()
+
     async def run(self) -> None:
         """Runs until it is cancelled."""
         loop = asyncio.get_running_loop()

@@ -81,6 +81,11 @@ class Upstream:
         """Whether the first attempt to connect has ended, either way."""
         return self.supervisor.state is not ServerState.CONNECTING
 
+    def log_lines(self) -> list[str]:
+        """The last lines that the server printed outside of the protocol."""
+        main = self.supervisor.main
+        return [] if main is None else main.last_output().splitlines()
+
     async def request(
         self, method: str, params: Mapping[str, Any], context: Context, *, repeatable: bool = False
     ) -> dict[str, Any]:

@@ -38,6 +38,9 @@ class SqliteAudit:
     async def count_calls(self) -> int:
         return await self._engine.read(_count_calls)
 
+    async def hashes(self, seqs: Sequence[int]) -> Mapping[int, str]:
+        return await self._engine.read(partial(_hashes, seqs=seqs))
+
     async def last(self) -> int:
         return await self._engine.read(_last)
 
@@ -78,6 +81,11 @@ def _refuse_earlier(database: sqlite3.Connection) -> None:
 
 def _last(database: sqlite3.Connection) -> int:
     return int(database.execute("SELECT coalesce(max(seq), 0) FROM audit").fetchone()[0])
+
+
+def _hashes(database: sqlite3.Connection, *, seqs: Sequence[int]) -> dict[int, str]:
+    query = "SELECT seq, hex(hash) FROM audit WHERE seq IN (SELECT value FROM json_each(?))"
+    return {seq: digest.lower() for seq, digest in database.execute(query, (json.dumps(list(seqs)),))}
 
 
 def _count_calls(database: sqlite3.Connection) -> int:

@@ -1,4 +1,4 @@
-"""Endpoints of activity: calls over time, and by tool or client, from the record.
+"""Endpoints of activity: calls over time, by tool or client, sessions, budget.
 
 A bounded number of the newest calls is read; `whole` says whether that was all of the range. A person's wait is in no
 latency.
@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolreeve.record.audit import AuditRecord, Filter
+from toolreeve.record.audit import AuditRecord, Filter, timestamp
 from toolreeve.record.journal import CALL
 from toolreeve.serve.api.call_rows import CallRow, new_row
 from toolreeve.serve.api.endpoint import ApiRequest, Endpoints, Query
@@ -87,6 +87,28 @@ class CallGroups(TypedDict):
     whole: bool
 
 
+class SessionRow(TypedDict):
+    session: str
+    user: str
+    client: str
+    calls: int
+    first: str | None
+    last: str | None
+
+
+class SessionList(TypedDict):
+    sessions: list[SessionRow]
+
+
+class BudgetReport(TypedDict):
+    """In dollars; all None without a limit."""
+
+    scope: str | None
+    limit: float | None
+    spent: float | None
+    remaining: float | None
+
+
 @activity.get("/calls/histogram")
 async def show_histogram(request: ApiRequest, query: HistogramQuery) -> CallHistogram:
     """Calls of the last six hours, by time and outcome."""
@@ -133,6 +155,36 @@ async def show_summary(request: ApiRequest, query: ActivitySummaryQuery) -> Call
         members.setdefault(row[query.by], []).append(row)
     found = sorted(members.items(), key=lambda each: len(each[1]), reverse=True)
     return {"groups": [_group(key, each) for key, each in found[:50]], "whole": whole}
+
+
+@activity.get("/sessions")
+async def list_sessions(request: ApiRequest) -> SessionList:
+    """The sessions of the last thousand calls, the last used first."""
+    records = await request.services.reeve.audit.list(Filter(kind="call"), limit=1000)
+    counts = Counter(str(each.body.get("session")) for each in records)
+    last = {str(each.body.get("session")): each for each in reversed(records)}
+    first = {str(each.body.get("session")): each for each in records}
+    rows: list[SessionRow] = [
+        {
+            "session": name,
+            "user": str(last[name].body.get("user") or ""),
+            "client": str(last[name].body.get("client") or ""),
+            "calls": count,
+            "first": timestamp(first[name].body.get("ts")),
+            "last": timestamp(last[name].body.get("ts")),
+        }
+        for name, count in counts.items()
+    ]
+    return {"sessions": sorted(rows, key=lambda row: row["last"] or "", reverse=True)}
+
+
+@activity.get("/budget")
+async def show_budget(request: ApiRequest) -> BudgetReport:
+    """What may be spent, and what has been."""
+    budget = request.services.reeve.budget
+    if budget is None:
+        return {"scope": None, "limit": None, "spent": None, "remaining": None}
+    return {"scope": budget.scope, "limit": budget.limit, "spent": budget.spent, "remaining": budget.remaining}
 
 
 async def _rows(request: ApiRequest, since: float) -> tuple[list[CallRow], bool]:

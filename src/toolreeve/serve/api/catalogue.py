@@ -4,11 +4,16 @@ from functools import cache
 from typing import Any
 
 from toolreeve.serve.api.activity import activity
+from toolreeve.serve.api.approvals import approvals
+from toolreeve.serve.api.audit import audit
 from toolreeve.serve.api.calls import calls
 from toolreeve.serve.api.endpoint import ApiRequest, Endpoint, Endpoints
 from toolreeve.serve.api.events import events
 from toolreeve.serve.api.openapi import new_document
+from toolreeve.serve.api.policy import policy
+from toolreeve.serve.api.servers import servers
 from toolreeve.serve.api.system import system
+from toolreeve.serve.api.tokens import tokens
 from toolreeve.serve.api.tools import tools
 
 about = Endpoints("about")
@@ -20,9 +25,9 @@ async def show_openapi(request: ApiRequest) -> dict[str, Any]:  # noqa: ARG001
     return document()
 
 
-ENDPOINTS: tuple[Endpoint, ...] = tuple(
-    endpoint for topic in (about, system, tools, activity, calls, events) for endpoint in topic.found
-)
+TOPICS = (about, system, tools, activity, calls, approvals, policy, audit, servers, tokens, events)
+"""Of two that match a path, the first one answers: `/calls/histogram` precedes `/calls/{call_id}`."""
+ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for topic in TOPICS for endpoint in topic.found)
 
 
 @cache

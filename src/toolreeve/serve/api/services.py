@@ -1,5 +1,6 @@
 """What the endpoints use besides the runtime."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ class ApiServices:
     doctor: Rows = no_rows
     clients: Rows = no_rows
     started: float = 0.0
+    tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     chain: ChainState = field(default_factory=ChainState)
 
     async def refresh_tokens(self) -> None:

@@ -244,6 +244,10 @@ class UpstreamSession:
             if self._on_lost is not None:
                 self._on_lost(self._scrubber.text(reason))
 
+    def last_output(self) -> str:
+        """The last that the server said outside of the protocol, redacted."""
+        return Redactor().text(self._scrubber.text(self._transport.last_output()))
+
     def _with_output(self, reason: str) -> str:
         output = self._transport.last_output()
         said = self._scrubber.text(f"{reason}; its last output: {output}" if output else reason)

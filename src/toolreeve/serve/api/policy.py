@@ -1,0 +1,98 @@
+"""Endpoints of the policy: the effective rules, and the decision about any call."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from toolreeve.core import json
+from toolreeve.core.verdict import Decision
+from toolreeve.policy.rules import Matcher, PermissionRule
+from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints
+from toolreeve.serve.api.tools import Arguments, find_tool
+from toolreeve.serve.tokens import AccessScope
+
+policy = Endpoints("policy")
+_WORDS: Mapping[Decision, Literal["allow", "ask", "deny"]] = {
+    Decision.ALLOW: "allow",
+    Decision.ASK: "ask",
+    Decision.DENY: "deny",
+}
+_ELSEWHERE = frozenset({"decision", "id", "source", "line", "reason", "advice", "tighten_only", "only_certain"})
+
+
+class RuleRow(TypedDict):
+    """`origin` is floor, deny or rule, in the order of their force; `file` and `line` say where it is written."""
+
+    id: str
+    effect: Literal["allow", "ask", "deny"]
+    what: str
+    origin: Literal["floor", "deny", "rule"]
+    file: str
+    line: int | None
+    reason: str
+
+
+class PolicyReport(TypedDict):
+    version: str
+    mode: str
+    allowed_tools: list[str]
+    denied_tools: list[str]
+    rules: list[RuleRow]
+
+
+class ExplainBody(Body):
+    tool: Annotated[str, Field(max_length=200)]
+    args: Arguments = Field(default_factory=dict)
+    estimated_cost: Annotated[float, Field(ge=0, strict=False)] = 0.0
+
+
+@policy.get("/policy/rules")
+async def list_rules(request: ApiRequest) -> PolicyReport:
+    """The effective rules, in the order of their force."""
+    state = request.services.reeve.policy_state
+    rows = [
+        *(_row("floor", each) for each in state.floor),
+        *(_row("deny", each) for each in state.denies),
+        *(_row("rule", each) for each in state.rules),
+    ]
+    return {
+        "version": state.version,
+        "mode": state.mode.value,
+        "allowed_tools": sorted(state.allowed_tools),
+        "denied_tools": sorted(state.denied_tools),
+        "rules": rows,
+    }
+
+
+@policy.post("/policy/explain", AccessScope.CALL)
+async def explain_call(request: ApiRequest, body: ExplainBody) -> dict[str, Any]:
+    """The decision about a call, and why, without running it."""
+    tool = find_tool(request, body.tool).spec.name
+    found = request.services.reeve.explain(tool, body.args, estimated_cost=body.estimated_cost)
+    return found.to_dict()
+
+
+def _row(origin: Literal["floor", "deny", "rule"], matcher: Matcher) -> RuleRow:
+    rule = matcher.rule
+    return {
+        "id": rule.label,
+        "effect": _WORDS[matcher.decision],
+        "what": _what(rule),
+        "origin": origin,
+        "file": str(rule.source),
+        "line": rule.line,
+        "reason": rule.reason,
+    }
+
+
+def _what(rule: PermissionRule) -> str:
+    """The conditions that are set, as in a policy file."""
+    shown = []
+    for each in fields(rule):
+        value = getattr(rule, each.name)
+        if each.name not in _ELSEWHERE and value not in (None, "", (), [], {}, 0, False):
+            shown.append(f"{each.name}: {json.pretty(value) if isinstance(value, dict) else value}")
+    return ", ".join(shown)[:2000]
