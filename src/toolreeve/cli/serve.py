@@ -55,10 +55,13 @@ def _read_tokens(configuration: "Configuration") -> "Tokens":
 async def _serve(
     options: Options, place: "socket.socket", tokens: "Tokens", *, tools: str | None, search: bool | None
 ) -> None:
+    import os
     import time
 
+    from toolreeve.approval.channels.inbox import InboxChannel
     from toolreeve.cli.runtime import new_runtime
     from toolreeve.hook.server import serve_hooks
+    from toolreeve.runtime.channels import new_terminal_channel
     from toolreeve.runtime.principal import find_local_principal
     from toolreeve.serve.access import new_access_control
     from toolreeve.serve.app import MCP, HttpServer
@@ -77,7 +80,8 @@ async def _serve(
         origins=chosen.allowed_origins,
         local=find_local_principal(options.configuration()).for_agents,
     )
-    runtime = new_runtime(options)
+    inbox = InboxChannel()
+    runtime = new_runtime(options, new_terminal_channel(os.environ), inbox)
     views = ToolViews(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
@@ -85,7 +89,7 @@ async def _serve(
     async with (
         runtime,
         serve_hooks(options.configuration(), runtime.journal, runtime.flow),
-        new_application(runtime, access, views, limits, doctor=doctor) as application,
+        new_application(runtime, access, views, limits, inbox=inbox, doctor=doctor) as application,
     ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}")

@@ -162,4 +162,10 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key not in ("v", "ts")}
 
 
-_EXECUTIONS = {"intent": _started, "call": _ended, "lost": _ended}
+def _resolved(body: Mapping[str, Any]) -> dict[str, Any]:
+    granted = body.get("granted")
+    outcome = {True: "granted", False: "denied"}.get(granted, "refused") if isinstance(granted, bool | None) else None
+    return {**_plain(body), "id": body.get("approval"), "outcome": outcome}
+
+
+_EXECUTIONS = {"intent": _started, "call": _ended, "lost": _ended, "approval": _resolved}

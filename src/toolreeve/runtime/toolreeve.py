@@ -47,7 +47,6 @@ from toolreeve.scripted.catalogue import CatalogueChange
 
 if TYPE_CHECKING:
     from toolreeve.policy.explanation import Explanation
-    from toolreeve.policy.state import Budget
     from toolreeve.record.agent_runs import AgentRunTable
     from toolreeve.runtime.sync import SyncToolreeve
     from toolreeve.upstream.pool import ServerPool

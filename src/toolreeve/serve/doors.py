@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.core.errors import ToolError
 from toolreeve.serve.access import AccessControl
 from toolreeve.serve.api.catalogue import ENDPOINTS
@@ -39,13 +40,14 @@ async def new_application(
     views: ToolViews,
     limits: ServerLimits,
     *,
+    inbox: InboxChannel | None = None,
     doctor: Rows = no_rows,
     clients: Rows = no_rows,
 ) -> AsyncIterator[Application]:
-    """For a started runtime. `doctor` and `clients` are as in `ApiServices`."""
+    """For a started runtime. `inbox` is its channel to the console; `doctor` and `clients` are as in `ApiServices`."""
     handlers = new_handlers(reeve)
     mcp = McpHttpDoor(handlers, views, limits.sessions)
-    feed = EventFeed(reeve.audit, reeve.bus)
+    feed = EventFeed(reeve.audit, reeve.bus, reeve.approvals)
     services = ApiServices(
         reeve=reeve,
         views=views,
@@ -55,6 +57,7 @@ async def new_application(
         results=reeve.keep_results(),
         now=time.time,
         started=time.time(),
+        inbox=inbox or InboxChannel(),
         doctor=doctor,
         clients=clients,
     )

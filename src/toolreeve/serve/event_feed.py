@@ -7,8 +7,10 @@ from this process alone and are in the ring only. Memory is the ring, not the li
 
 import asyncio
 import contextlib
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,11 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.events import Event
 from toolreeve.record.audit import Audit, AuditRecord
 from toolreeve.record.events import event_of
+from toolreeve.record.pending import ANSWERED, PENDING
 
 if TYPE_CHECKING:
     from toolreeve.record.bus import Bus
+    from toolreeve.runtime.approvals import ApprovalChange, Approvals
 
 RING = 5_000
 BUSY_SECONDS = 0.05
@@ -39,8 +43,9 @@ class FedEvent:
 class EventFeed:
     """Reads the record only while somebody listens. `run` must run meanwhile."""
 
-    def __init__(self, audit: Audit, bus: "Bus", *, ring: int = RING) -> None:
+    def __init__(self, audit: Audit, bus: "Bus", approvals: "Approvals", *, ring: int = RING) -> None:
         self._audit = audit
+        self._approvals = approvals
         self._bus = bus
         self._ring: deque[FedEvent] = deque(maxlen=ring)
         self._next = 0
@@ -50,6 +55,7 @@ class EventFeed:
         self._wanted = asyncio.Event()
         self._listeners = 0
         self._closed = False
+        self._now = time.time
 
     @property
     def listeners(self) -> int:
@@ -61,6 +67,7 @@ class EventFeed:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_bus())
             tasks.create_task(self._follow_record())
+            tasks.create_task(self._follow_approvals())
 
     def close(self) -> None:
         """End all listeners."""
@@ -134,7 +141,29 @@ class EventFeed:
         """Whether the record will not tell of it."""
         if event.event == "tool_execution":
             return event.data.get("status") == "started"
-        return event.event not in ("approval_resolved", "record_gap")
+        return event.event != "record_gap" and not event.event.startswith("approval_")
+
+    async def _follow_approvals(self) -> None:
+        """Questions of all processes. Answers are on record, which is looked at at once."""
+        while True:
+            await self._wanted.wait()
+            async with aclosing(self._approvals.changes()) as changes:
+                async for change in changes:
+                    if change.state in ANSWERED or change.state == "used":
+                        self._notify()
+                    else:
+                        self._add(await self._approval_event(change))
+                    if not self._listeners:
+                        break
+
+    async def _approval_event(self, change: "ApprovalChange") -> Event:
+        kind = "approval_requested" if change.state == PENDING else "approval_withdrawn"
+        card = await self._approvals.show(change.id, mark=False) if change.state == PENDING else None
+        summary = change.summary
+        data = {"id": change.id, "state": change.state, "user": summary.get("user"), "card": card or dict(summary)}
+        at = summary.get("asked") if change.state == PENDING else None
+        task = str((card or {}).get("call_id", ""))
+        return Event(event=kind, task_id=task, component="approval", data=data, at=at or self._now())
 
     async def _follow_record(self) -> None:
         pause = IDLE_SECONDS
@@ -185,6 +214,3 @@ def without_arguments(event: Event) -> Event:
     if isinstance(error, dict):
         kept["error"] = {"code": error.get("code"), "message": ""}
     return replace(event, data={**kept, "hidden": True})
-
-
-Select = Callable[[FedEvent], bool]

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,7 +89,7 @@ async def serving(reeve: Toolreeve, *, origins: Sequence[str] = (), **more: Any)
                 await running
 
 
-async def read_events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, str]]:
+async def read_events(lines: AsyncIterator[str]) -> AsyncGenerator[dict[str, str], None]:
     """The events of a stream: id, event and data."""
     event: dict[str, str] = {}
     async for line in lines:

@@ -1,11 +1,13 @@
 """The event stream: live, resumed from the record, filtered, and ended with its credential."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.serve.api.api_server import ApiServer, read_events, serving
 from tests.world import World
+from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.core.call import Principal, Role, ToolCall
 
 PATH = "/api/v1/events"
@@ -86,3 +88,21 @@ async def test_what_is_no_event_id_is_refused(world: World) -> None:
         answer = await server.client.get(PATH, headers={"last-event-id": "-1"})
 
     assert (answer.status_code, "Last-Event-ID" in answer.json()["detail"]) == (422, True)
+
+
+async def test_questions_and_answers_of_all_processes_are_streamed(world: World) -> None:
+    channel = InboxChannel()
+    async with (
+        serving(world.reeve()) as server,
+        listening(server, "?kinds=approval.requested,approval.resolved") as events,
+        world.reeve(approve=[channel]) as other,
+    ):
+        with channel.watched():
+            waiting = asyncio.create_task(other.call("write_file", path="a.txt", content="x"))
+            asked = json.loads((await anext(events))["data"])
+            await server.reeve.approvals.decide(asked["data"]["id"], answer="deny", by="ada", dead_time=0)
+            resolved = json.loads((await anext(events))["data"])
+            await waiting
+
+    assert (asked["event"], asked["data"]["card"]["args"]["content"]) == ("approval_requested", "x")
+    assert (resolved["data"]["id"], resolved["data"]["outcome"]) == (asked["data"]["id"], "denied")

@@ -17,8 +17,8 @@ from toolreeve.serve.tokens import ROLE_SCOPES, AccessScope
 async def status_of(server: ApiServer, endpoint: Endpoint, headers: dict[str, str]) -> int:
     """The status for a body that no endpoint accepts: what is behind access control does nothing."""
     path = "/api/v1" + re.sub(r"{[^}]*}", "missing", endpoint.path)
-    body = {"content": b"[]", "headers": {**headers, "content-type": "application/json"}}
-    async with server.client.stream(endpoint.method, path, **body) as answer:
+    shown = {**headers, "content-type": "application/json"}
+    async with server.client.stream(endpoint.method, path, content=b"[]", headers=shown) as answer:
         return answer.status_code
 
 

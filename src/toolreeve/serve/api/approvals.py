@@ -119,11 +119,9 @@ async def list_approvals(request: ApiRequest, query: ApprovalQuery) -> ApprovalL
     return {"approvals": items, "cursor": page.cursor, "total": await inbox.count()}
 
 
-@approvals.get("/approvals/history")
+@approvals.get("/approvals/history", AccessScope.APPROVE)
 async def show_history(request: ApiRequest, query: HistoryQuery) -> dict[str, Any]:
     """Decisions, newest first, what is pending, and what governors said."""
-    if not request.may_see(None):
-        raise Problem(403, "this needs the scope 'approve' or 'manage'", code=ErrorCode.PERMISSION)
     return await request.services.reeve.approvals.history(limit=query.limit, cursor=query.cursor)
 
 

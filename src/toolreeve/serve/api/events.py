@@ -1,6 +1,7 @@
 """Endpoints of events: a resumable stream of server-sent events."""
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from toolreeve.serve.api.problems import Problem
 from toolreeve.serve.api.services import ApiServices
 from toolreeve.serve.api.streams import event_stream, frame
 from toolreeve.serve.event_feed import FedEvent, without_arguments
-from toolreeve.serve.tokens import Credential
+from toolreeve.serve.tokens import AccessScope, Credential
 
 events = Endpoints("events")
 NAMES = {
@@ -47,8 +48,14 @@ async def _frames(
     services: ApiServices, credential: Credential, query: EventQuery, after: int | None
 ) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
-    async for name, envelope, seq in select_events(services, credential, query, after):
-        yield frame(name, envelope, seq)
+    with watching(services, credential):
+        async for name, envelope, seq in select_events(services, credential, query, after):
+            yield frame(name, envelope, seq)
+
+
+def watching(services: ApiServices, credential: Credential) -> AbstractContextManager[None]:
+    """Someone who may approve calls sees questions as they come: calls wait for the answer."""
+    return services.inbox.watched() if AccessScope.APPROVE in credential.scopes else nullcontext()
 
 
 async def select_events(

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.serve.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ApiServices:
     doctor: Rows = no_rows
     clients: Rows = no_rows
     started: float = 0.0
+    inbox: InboxChannel = field(default_factory=InboxChannel)
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     chain: ChainState = field(default_factory=ChainState)
 
