@@ -163,8 +163,10 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolved(body: Mapping[str, Any]) -> dict[str, Any]:
-    granted = body.get("granted")
-    outcome = {True: "granted", False: "denied"}.get(granted, "refused") if isinstance(granted, bool | None) else None
+    """An answer that did not count is `refused`."""
+    outcome = "granted" if body.get("granted") is True else "denied"
+    if body.get("granted") is None:
+        outcome = "refused"
     return {**_plain(body), "id": body.get("approval"), "outcome": outcome}
 
 
