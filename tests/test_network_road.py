@@ -32,7 +32,7 @@ async def test_a_get_runs_unasked_and_its_answer_is_labelled_and_recorded(world:
         entries = await reeve.audit.recent(last_n=1, filters={})
 
     assert result.output == "hello"
-    assert list(result.meta.labels) == ["untrusted"]
+    assert list(result.meta.labels) == ["untrusted", "public"]
     assert result.to_flat()["status_code"] == 200
     assert entries[0]["tool"] == "http_get"
 

@@ -28,6 +28,7 @@ from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.recovery import suggest
+from toolreeve.information_flow.stage import InformationFlow
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.trial import decide_trial
@@ -59,6 +60,7 @@ class Pipeline:
     events: EventPublisher
     services: Services
     trials: "TrialStage"
+    flow: InformationFlow
     outputs: OutputStore
     clock: Callable[[], float]
     find_confinements: Callable[[], Awaitable[None]]
@@ -111,6 +113,8 @@ class Pipeline:
             self._screen(action, entry)
         if tool.spec.confinable:
             await self.find_confinements()
+        if not self.flow.is_plain(action):
+            await self.flow.prepare(action)
         meta.verdict = self._decide(action)
         if meta.verdict.decision is Decision.ALLOW and meta.verdict.runs is not Confinement.WORK:
             output = await self.confinement.run(action, entry)
@@ -157,7 +161,8 @@ class Pipeline:
 
     def _decide(self, action: Action) -> Verdict:
         state = self.policy()
-        return decide_trial(action, with_rationale(decide(action, state), action), state)
+        verdict = decide_trial(action, with_rationale(decide(action, state), action), state)
+        return verdict if action.flow is None else self.flow.tighten(action, verdict)
 
     def _screen(self, action: Action, entry: Entry) -> None:
         """Refuse a call that the tool itself would refuse, before anyone is asked for approval."""
@@ -207,11 +212,15 @@ class Pipeline:
                 await self._load(action, entry)
             else:
                 self._screen(action, entry)
+            if not self.flow.is_plain(action):
+                await self.flow.prepare(action)
         action = await action.again()
         verdict = self._decide(action)
         if verdict.decision is Decision.DENY:
             entry.meta.verdict = verdict
         _refuse_denied(verdict)
+        if action.flow is not None:
+            await self.flow.approved(action, verdict, by=approval.by)
         return action
 
     def _refuse_guarded(self, action: Action) -> None:
@@ -257,6 +266,8 @@ class Pipeline:
         duration = entry.executed or self.clock() - entry.started - entry.waited
         entry.meta.duration_ms = round(duration * 1000, 3)
         entry.meta.waited_ms = round(entry.waited * 1000, 3)
+        entry.meta.labels = self.flow.label(entry)
+        await self.flow.label_files(entry)
         self.events.ended(entry)
         try:
             if (written := self.journal.close(entry)) is not None:

@@ -12,6 +12,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.files import Files
+from toolreeve.core.labels import FlowView
 from toolreeve.core.tool import BoundTool, ToolSpec
 
 
@@ -19,10 +20,11 @@ class Action:
     """Effects are computed on first access: by a rule about effects, a prompt, or the record of a change.
 
     An untrusted server's claims about its own tools never make a call less dangerous than HIGH, nor read-only. After a
-    trial (`tried`) the effects are the changes that were observed.
+    trial (`tried`) the effects are the changes that were observed. `flow` is what is known about the flow of
+    information into the call; None where there is no session to know it from.
     """
 
-    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "manifest", "tool", "tried")
+    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "flow", "manifest", "tool", "tried")
 
     def __init__(self, call: ToolCall, tool: BoundTool, args: Mapping[str, Any], files: Files) -> None:
         self.call = call
@@ -35,6 +37,7 @@ class Action:
             raise ToolError(ErrorCode.INVALID_PARAMS, f"the estimated cost must be 0 or more, not {self.cost!r}")
         self.tried = False
         self.manifest = ""
+        self.flow: FlowView | None = None
         self._files = files
         self._effects: Sequence[Effect] | None = None
 
@@ -87,6 +90,7 @@ class Action:
         if self.tried:
             return self
         action = Action(self.call, self.tool, self.args, self._files)
+        action.flow = self.flow
         await action.load()
         return action
 
@@ -95,6 +99,7 @@ class Action:
         of their content."""
         action = Action(self.call, self.tool, self.args, self._files)
         action.tried = True
+        action.flow = self.flow
         action.manifest = manifest
         action._effects = tuple(changes)
         return action

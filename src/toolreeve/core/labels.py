@@ -7,7 +7,7 @@ less confidential. Only a person declassifies.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 
 class Integrity(StrEnum):
@@ -58,17 +58,16 @@ class Labels:
 
     @staticmethod
     def read(words: Iterable[str]) -> "Labels":
-        """The labels of these words; the strictest of each kind counts, and unknown words mean untrusted."""
-        found = Labels(Integrity.TRUSTED, Confidentiality.PUBLIC)
-        named = False
+        """The labels of these words, to be joined: the strictest of each kind counts, and an unknown word means
+        untrusted."""
+        found = Labels(Integrity.USER, Confidentiality.PUBLIC)
         for word in words:
             if word in _CONFIDENTIALITY:
                 found = found.join(Labels(found.integrity, Confidentiality(word)))
-                named = True
             else:
                 known = Integrity(word) if word in _INTEGRITY else Integrity.UNTRUSTED
                 found = found.join(Labels(known, found.confidentiality))
-        return found if named else Labels(found.integrity)
+        return found
 
 
 _ORDINARY = frozenset((Integrity.TRUSTED, Confidentiality.WORKSPACE))
@@ -112,3 +111,23 @@ class Provenance:
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+class FlowView(Protocol):
+    """What rules may ask about the flow of information into one call; computed when a rule asks."""
+
+    def unvouched(self) -> frozenset[str]:
+        """The kinds of authority for whose values nobody vouches."""
+        ...
+
+    def carries(self) -> frozenset[str]:
+        """private or secret, for what the call would carry out."""
+        ...
+
+    def is_unasked(self) -> bool:
+        """Whether the current request did not ask for the effect."""
+        ...
+
+    def has_read_untrusted(self) -> bool:
+        """Whether untrusted text was read in the session."""
+        ...

@@ -19,8 +19,6 @@ class FactKind(StrEnum):
     """A value that a person declassified."""
     SOURCE = "source"
     """A call whose result a person trusts for the rest of the task."""
-    APPROVED = "approved"
-    """A value of one parameter of one tool that a person approved in this session."""
     KNOWN = "known"
     """A recipient that a person approved to be kept, in every session of the principal."""
 
@@ -69,5 +67,7 @@ class FlowTable(Protocol):
     async def label_content(self, digests: Sequence[str], labels: Labels, *, call_id: str, at: float) -> None:
         """Label these contents; earlier labels are joined, never replaced."""
         ...
+
+    async def has_content_labels(self) -> bool: ...
 
     async def labels_of(self, digests: Sequence[str]) -> dict[str, Labels]: ...

@@ -41,7 +41,7 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import Resolver
-from toolreeve.information_flow import InformationFlow
+from toolreeve.information_flow.stage import InformationFlow
 from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.mode import PermissionMode
@@ -291,7 +291,6 @@ class Assembly:
             redact=self.redactor.text,
             commits=self.commits,
         )
-        self.flow = InformationFlow(self.store.flow_facts(time.time), now=time.time, redact=self.redactor.text)
         guards = guard_table(configuration)
         self.files = WorkspaceFiles(
             settings.workspace.dir,
@@ -306,6 +305,15 @@ class Assembly:
             homes=guards.homes,
             environment=guards.environment,
             keep=self.undo,
+        )
+        self.flow = InformationFlow(
+            self.store.flow_facts(time.time),
+            now=time.time,
+            redact=self.redactor.text,
+            finds_secret=self.redactor.knows,
+            files=self.files,
+            policy=policy,
+            settings=policy.flow,
         )
         self.network = new_network_guard(configuration)
         self.http = GuardedHttp(self.network)
@@ -385,6 +393,7 @@ class Assembly:
             events=self.events,
             services=services,
             trials=self.trials,
+            flow=self.flow,
             outputs=outputs,
             clock=time.perf_counter,
             find_confinements=self._find_confinements,
@@ -479,6 +488,7 @@ class Assembly:
     async def start(self) -> None:
         await self.store.start()
         await self.journal.start()
+        await self.flow.files.start()
         await self.undo.sweep(self.files)
         await self._recover_commits()
         budget = self.policy.budget

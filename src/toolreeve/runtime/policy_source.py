@@ -19,6 +19,7 @@ from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.trial import Confinement
+from toolreeve.information_flow.settings import FlowSettings
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
@@ -46,6 +47,7 @@ class PolicySource:
         self._confinements: frozenset[Confinement] = frozenset()
         self._hides_reads = False
         self._state = self._compile()
+        self.flow = FlowSettings()
 
     def __call__(self) -> PolicyState:
         if self._may_change and self._context.snapshot() != self._snapshot:

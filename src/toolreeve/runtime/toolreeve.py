@@ -384,7 +384,7 @@ class Toolreeve:
     async def say(self, text: str, *, session: str | None = None) -> None:
         """Pass on what the user typed: it vouches for the values it names, and says what was asked for. Only a person's
         own words belong here; never what a model wrote or a tool returned."""
-        await self._parts.flow.say(text, user=self.principal.user, session=session or self.session)
+        await self._parts.flow.sessions.say(text, user=self.principal.user, session=session or self.session)
 
     async def spend(self, dollars: float) -> bool:
         """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is

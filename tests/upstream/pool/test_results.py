@@ -36,7 +36,7 @@ async def test_an_answer_passes_unharmed(world: World) -> None:
     assert result.to_mcp() == ANYTHING
     assert result.data == ANYTHING["structuredContent"]
     assert result.output == "first\nsecond"
-    assert tuple(result.meta.labels) == ("untrusted",)
+    assert tuple(result.meta.labels) == ("untrusted", "private")
 
 
 async def test_a_definition_passes_unharmed(world: World) -> None:

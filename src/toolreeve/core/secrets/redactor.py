@@ -76,6 +76,16 @@ class Redactor:
             return self._replace(plain).decode("utf-8", "surrogatepass")
         return text
 
+    def knows(self, text: str) -> bool:
+        """Whether the text holds a registered secret in any encoding, or a token of a known shape. Unlike redaction,
+        this does not suspect whatever stands after a word such as password."""
+        plain = text.encode("utf-8", "surrogatepass")
+        if not self.suspects(plain):
+            return False
+        if self._registered is not None and self._spaced.sub(_MARK, self._registered.sub(_MARK, plain)) != plain:
+            return True
+        return _shapes().search(plain) is not None
+
     def value(self, value: Any) -> Any:
         """Any value as it may be shown: redacted, long texts cut, bounded in depth and number."""
         return self._clean(snapshot(value))

@@ -46,6 +46,9 @@ class SqliteFlowFacts:
         work = partial(_label_content, digests=digests, labels=labels, call_id=call_id, at=at)
         await self._engine.transact(work)
 
+    async def has_content_labels(self) -> bool:
+        return await self._engine.read(_has_content_labels)
+
     async def labels_of(self, digests: Sequence[str]) -> dict[str, Labels]:
         return await self._engine.read(partial(_labels_of, digests=digests))
 
@@ -95,6 +98,10 @@ def _label_content(
         rows.append((digest, joined.integrity.value, joined.confidentiality.value, call_id, at))
     database.executemany(_LABEL_CONTENT, rows)
     database.execute(_DROP_CONTENT)
+
+
+def _has_content_labels(database: sqlite3.Connection) -> bool:
+    return database.execute("SELECT 1 FROM content_labels LIMIT 1").fetchone() is not None
 
 
 def _labels_of(database: sqlite3.Connection, *, digests: Sequence[str]) -> dict[str, Labels]:

@@ -1,0 +1,1 @@
+"""Information flow on the road: sessions, file labels, and the stage that joins them."""

@@ -1,0 +1,106 @@
+"""Sessions of the information flow: their memory, and what the record holds for them.
+
+Bounded in number and in size. A session that was dropped is loaded again: that it read untrusted text is on record.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from toolreeve.core.call import new_id
+from toolreeve.policy.flow.matching import canonical
+from toolreeve.policy.flow.memory import SessionMemory
+from toolreeve.record.flow_facts import FactKind, FlowFact, FlowTable
+
+MOST_SAID = 4096
+"""Characters of one message that vouch: what a user pastes beyond that is somebody else's text."""
+MOST_SESSIONS = 256
+FRESH_SECONDS = 1.0
+"""How long what other processes recorded may go unnoticed."""
+DAY = 86_400.0
+
+
+@dataclass(slots=True)
+class _HeldSession:
+    memory: SessionMemory
+    loaded_at: float | None = None
+    seen: frozenset[str] = frozenset()
+
+
+class FlowSessions:
+    def __init__(
+        self,
+        table: FlowTable,
+        *,
+        now: Callable[[], float],
+        redact: Callable[[str], str],
+        own: Sequence[str] = (),
+    ) -> None:
+        self._table = table
+        self._now = now
+        self._redact = redact
+        self._own = tuple(own)
+        self._held: OrderedDict[tuple[str, str], _HeldSession] = OrderedDict()
+
+    def memory(self, user: str, session: str) -> SessionMemory:
+        """What this process holds of the session, without looking at the record."""
+        return self._hold(user, session).memory
+
+    async def load(self, user: str, session: str) -> SessionMemory:
+        """The session, with what other processes recorded about it up to a moment ago."""
+        held = self._hold(user, session)
+        now = self._now()
+        if held.loaded_at is not None and 0 <= now - held.loaded_at < FRESH_SECONDS:
+            return held.memory
+        if held.loaded_at is None and await self._table.has_read_untrusted(user=user, session=session):
+            held.memory.mark_untrusted()
+        facts = await self._table.find(user=user, session=session)
+        held.loaded_at = now
+        _apply(held, facts)
+        return held.memory
+
+    async def say(self, text: str, *, user: str, session: str, by: str = "") -> None:
+        """A message that a person typed. The record gets it without secrets."""
+        memory = await self.load(user, session)
+        text = text[:MOST_SAID]
+        fact = self._fact(FactKind.SAID, self._redact(text), user=user, by=by)
+        await self._table.add([replace(fact, session=session)])
+        held = self._hold(user, session)
+        held.seen |= {fact.id}
+        memory.say(text)
+
+    async def know(self, recipients: Sequence[tuple[str, str, str]], *, user: str, by: str, days: float) -> None:
+        """Keep recipients (tool, parameter, value) as known in every session of the user, until they expire."""
+        facts = []
+        for tool, parameter, value in recipients:
+            fact = self._fact(FactKind.KNOWN, canonical(value), user=user, by=by)
+            facts.append(replace(fact, tool=tool, parameter=parameter, expires=self._now() + days * DAY))
+        await self._table.add(facts)
+        for (whose, _), held in self._held.items():
+            if whose == user and held.loaded_at is not None:
+                held.loaded_at -= FRESH_SECONDS
+
+    def _hold(self, user: str, session: str) -> _HeldSession:
+        key = (user, session)
+        held = self._held.get(key)
+        if held is None:
+            held = self._held[key] = _HeldSession(SessionMemory(own=self._own))
+            if len(self._held) > MOST_SESSIONS:
+                self._held.popitem(last=False)
+        else:
+            self._held.move_to_end(key)
+        return held
+
+    def _fact(self, kind: FactKind, value: str, *, user: str, by: str) -> FlowFact:
+        return FlowFact(id=new_id(), kind=kind, user=user, value=value, by=by or user, at=self._now())
+
+
+def _apply(held: _HeldSession, facts: Sequence[FlowFact]) -> None:
+    memory = held.memory
+    memory.known = {(each.tool, each.parameter, each.value) for each in facts if each.kind is FactKind.KNOWN}
+    memory.trusted = {each.value for each in facts if each.kind is FactKind.TRUSTED}
+    memory.trusted_calls = {each.value for each in facts if each.kind is FactKind.SOURCE}
+    for each in facts:
+        if each.kind is FactKind.SAID and each.id not in held.seen:
+            memory.say(each.value)
+    held.seen |= {each.id for each in facts}

@@ -1,0 +1,1 @@
+"""Information flow: who vouches for the values that decide what a call does."""
