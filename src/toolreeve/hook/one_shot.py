@@ -18,7 +18,7 @@ from toolreeve.config import Configuration, load
 from toolreeve.config.xdg import DATABASE
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.hook.service import Answer, HookService
-from toolreeve.information_flow import InformationFlow
+from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 from toolreeve.record.store import Store
 
@@ -48,12 +48,12 @@ async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answ
 
 
 @asynccontextmanager
-async def _open_record(configuration: Configuration) -> AsyncIterator[tuple[Journal, InformationFlow]]:
+async def _open_record(configuration: Configuration) -> AsyncIterator[tuple[Journal, FlowSessions]]:
     store = Store(Path(configuration.settings.state.dir) / DATABASE)
     workspace = os.path.realpath(configuration.settings.workspace.dir)
     redactor = Redactor(configuration.secrets)
     journal = Journal(store, redactor, time.time, workspace=workspace)
-    flow = InformationFlow(store.flow_facts(time.time), now=time.time, redact=redactor.text)
+    flow = FlowSessions(store.flow_facts(time.time), now=time.time, redact=redactor.text)
     await store.start()
     try:
         await journal.start()

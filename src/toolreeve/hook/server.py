@@ -20,7 +20,7 @@ from toolreeve.hook.events import CLIENTS, MAX_EVENT, MalformedEvent
 from toolreeve.hook.one_shot import load_for_hook
 from toolreeve.hook.private_socket import LONGEST_PATH, NotPrivate, connect, make_directory, require_own, socket_path
 from toolreeve.hook.service import HookService
-from toolreeve.information_flow import InformationFlow
+from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ LONGEST_NAME = 64
 
 @asynccontextmanager
 async def serve_hooks(
-    configuration: Configuration, journal: Journal, flow: InformationFlow
+    configuration: Configuration, journal: Journal, flow: FlowSessions
 ) -> "AsyncIterator[HookServer | None]":
     """Answer hooks while inside; None if another server does, or if hooks must decide for themselves."""
     workspace = configuration.settings.workspace.dir

@@ -17,7 +17,7 @@ from toolreeve.core.verdict import Decision
 from toolreeve.hook.client_tools import is_left_to_client
 from toolreeve.hook.events import is_prompt, parse_event
 from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, strictest
-from toolreeve.information_flow import InformationFlow
+from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 from toolreeve.runtime.principal import find_local_principal
 
@@ -26,7 +26,7 @@ Answer = tuple[str, str]
 
 
 class HookService:
-    def __init__(self, load: Callable[[], Configuration], journal: Journal, flow: InformationFlow) -> None:
+    def __init__(self, load: Callable[[], Configuration], journal: Journal, flow: FlowSessions) -> None:
         self._load = load
         self._journal = journal
         self._flow = flow

@@ -18,7 +18,7 @@ from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
-from toolreeve.information_flow import InformationFlow
+from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import Budget, PolicyState
 from toolreeve.record.audit import Audit
@@ -445,9 +445,9 @@ class Toolreeve:
         return self._parts.journal
 
     @property
-    def flow(self) -> InformationFlow:
+    def flow(self) -> FlowSessions:
         """What people said in each session, and what they vouched for."""
-        return self._parts.flow
+        return self._parts.flow.sessions
 
     @property
     def approvals(self) -> Approvals:
