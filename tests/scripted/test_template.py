@@ -206,3 +206,11 @@ def test_a_script_without_sections_has_one_text_and_one_with_sections_has_more()
 
     assert fixed.render({"x": "1"}).script == fixed.render({"x": "2"}).script
     assert varied.render({"x": "1", "a": True}).script != varied.render({"x": "1"}).script
+
+
+@pytest.mark.parametrize(("source", "line"), [("\0", 1), ("\n\0", 2), ("echo a\n\necho \0", 3)])
+def test_a_name_of_the_runtime_is_refused_with_its_line(source: str, line: int) -> None:
+    with pytest.raises(TemplateProblem, match="is reserved for the runtime") as refused:
+        compile_script(source, {})
+
+    assert refused.value.line == line
