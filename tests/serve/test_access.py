@@ -6,8 +6,9 @@ import pytest
 
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ConfigError
-from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback, new_access_control
-from toolreeve.serve.tokens import ANONYMOUS, AccessScope, Credential, Tokens, read_tokens
+from toolreeve.record.credentials import SESSION
+from toolreeve.serve.access import COOKIE, AccessControl, AccessRefused, Header, is_loopback, new_access_control
+from toolreeve.serve.tokens import ANONYMOUS, AccessScope, Credential, Tokens, new_stored, read_tokens
 
 SECRET = "a-token-that-nobody-guesses"
 VAULT = {"ADA": SECRET, "SHORT": "short", "FOREIGN": "ünsichtbar-und-sehr-lang"}
@@ -182,3 +183,36 @@ def test_only_a_configured_origin_is_allowed_by_cors() -> None:
     assert access.allowed_origin(request(origin="https://APP.example")) == b"https://APP.example"
     assert access.allowed_origin(request(origin="http://127.0.0.1:8733")) is None
     assert access.allowed_origin(request()) is None
+
+
+COOKIE_VALUE = "ab" * 32
+
+
+@pytest.fixture
+def with_session() -> AccessControl:
+    tokens = read_tokens([ADA], reveal)
+    tokens.replace_stored([new_stored(COOKIE_VALUE, kind=SESSION, user="eve", role=Role.VIEWER, now=0.0)])
+    return new_access_control("127.0.0.1", tokens)
+
+
+def test_a_browser_session_counts_only_where_cookies_do(with_session: AccessControl) -> None:
+    headers = request(cookie=f"other=1; {COOKIE}={COOKIE_VALUE}; more=2")
+
+    assert with_session.admit(headers, cookies=True).principal == Principal(user="eve", role=Role.VIEWER)
+    assert status(with_session, headers) == 401
+
+
+def test_a_token_that_is_shown_decides_though_a_session_comes_with_it(with_session: AccessControl) -> None:
+    cookie = f"{COOKIE}={COOKIE_VALUE}"
+
+    shown = with_session.admit(request(cookie=cookie, authorization=f"Bearer {SECRET}"), cookies=True)
+    with pytest.raises(AccessRefused, match="unknown bearer token"):
+        with_session.admit(request(cookie=cookie, authorization="Bearer of-nothing"), cookies=True)
+
+    assert shown.principal.user == "ada"
+
+
+@pytest.mark.parametrize("cookie", ["", "other=1", f"{COOKIE}={'cd' * 32}", f"{COOKIE}={COOKIE_VALUE}0"])
+def test_a_cookie_without_a_session_leaves_the_token_required(with_session: AccessControl, cookie: str) -> None:
+    with pytest.raises(AccessRefused, match="a bearer token is required"):
+        with_session.admit(request(cookie=cookie), cookies=True)
