@@ -14,8 +14,8 @@ export const isBroken = (status: Status | undefined) => status?.chain?.startsWit
 
 export function Nav({ location, from = 0 }: { location: string; from?: number }) {
   const { waiting } = useInbox();
-  const servers = useQuery<{ items: { state: string }[] }>("/servers").data?.items ?? [];
-  const away = servers.filter((each) => each.state !== "up" && each.state !== "idle").length;
+  const servers = useQuery<{ servers: { state: string }[] }>("/servers").data?.servers ?? [];
+  const away = servers.filter((each) => each.state === "away" || each.state === "failed").length;
   const current = pageAt(location);
   return (
     <ul className={s.nav}>

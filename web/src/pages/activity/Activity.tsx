@@ -3,7 +3,7 @@ import { useMemo, type ReactNode } from "react";
 import { Link, useLocation, useSearch } from "wouter";
 import { useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "../../api/query";
-import Chart, { type Mark, type Series } from "../../ui/Chart";
+import Chart, { type Series } from "../../ui/Chart";
 import { Choices } from "../../ui/controls";
 import { int, ms } from "../../ui/format";
 import { Empty, Failed, Loading } from "../../ui/states";
@@ -53,10 +53,6 @@ function useCharts(data: MetricSeries, range: Range) {
   return useMemo(() => {
     const step = MINUTES[range] / Math.max(1, data.t.length);
     const rate = (values: number[]) => values.map((value) => value / step);
-    const marks: Mark[] = (data.marks ?? []).map((mark) => ({
-      at: mark.t,
-      label: `policy ${mark.version.slice(0, 6)}`,
-    }));
     const calls: Series[] = [
       { label: "all", colour: "--c1", fill: true, values: rate(data.calls) },
       { label: "failed", colour: "--c3", values: rate(data.failed) },
@@ -68,20 +64,14 @@ function useCharts(data: MetricSeries, range: Range) {
       { label: "p50", colour: "--c1", values: data.p50 },
     ];
     const prompts: Series[] = [{ label: "prompts", colour: "--c1", fill: true, values: data.prompts_per_100 }];
-    const budget: Series[] = [
-      { label: "spent", colour: "--c1", fill: true, values: data.spent },
-      ...(data.limit
-        ? [{ label: "limit", colour: "--c-err", dash: [4, 4], values: data.t.map(() => data.limit!) }]
-        : []),
-    ];
-    return { calls, latency, prompts, budget, marks };
+    return { calls, latency, prompts };
   }, [data, range]);
 }
 
 function Drawn({ data, range }: { data: MetricSeries; range: Range }) {
   const scheme = useComputedColorScheme("light");
   const charts = useCharts(data, range);
-  const shared = { times: data.t, scheme, marks: charts.marks };
+  const shared = { times: data.t, scheme };
   return (
     <>
       <Tiles data={data} range={range} />
@@ -100,16 +90,11 @@ function Drawn({ data, range }: { data: MetricSeries; range: Range }) {
         <Panel title="Prompts" sub="questions per 100 calls">
           <Chart {...shared} series={charts.prompts} unit={(v) => `${v} %`} label="Questions per 100 calls over time" />
         </Panel>
-        <Panel title="Budget" sub="US dollars" legend={charts.budget}>
-          <Chart {...shared} series={charts.budget} unit={(v) => `$${v}`} label="Money spent over time and its limit" />
-        </Panel>
+        <Errors errors={data.errors} />
       </div>
       <div className="g3 mt16">
         <ByKey title="By tool" by="tool" range={range} />
-        <div className="col gap16">
-          <ByKey title="By client" by="client" range={range} />
-          <Errors errors={data.errors ?? {}} />
-        </div>
+        <ByKey title="By client" by="client" range={range} />
       </div>
     </>
   );
@@ -118,7 +103,6 @@ function Drawn({ data, range }: { data: MetricSeries; range: Range }) {
 function Tiles({ data, range }: { data: MetricSeries; range: Range }) {
   const calls = sum(data.calls);
   const latency = ms(data.total_p95 ?? 0).split(" ");
-  const spent = data.spent.findLast((value) => value !== null) ?? 0;
   return (
     <div className={`${s.tiles} mt16`}>
       <Tile label="Calls" value={int(calls)} unit="calls" note={`${(calls / MINUTES[range]).toFixed(1)} per min`} />
@@ -137,7 +121,7 @@ function Tiles({ data, range }: { data: MetricSeries; range: Range }) {
       />
       <Tile
         label="Budget"
-        value={`$${spent.toFixed(2)}`}
+        value={`$${data.spent.toFixed(2)}`}
         unit={data.limit ? `of $${data.limit.toFixed(2)}` : ""}
         note={data.limit ? "" : "no limit is set"}
       />
@@ -234,13 +218,13 @@ function ByKey({ title, by, range }: { title: string; by: "tool" | "client"; ran
 
 function Errors({ errors }: { errors: Record<string, number> }) {
   const rows = Object.entries(errors).sort((a, b) => b[1] - a[1]);
-  if (!rows.length) return null;
   return (
     <section className="card">
       <header>
         <h2>Errors</h2>
         <span className="dim sm">by code</span>
       </header>
+      {!rows.length && <p className="in-pad dim">None in this time.</p>}
       <table className="tbl">
         <tbody>
           {rows.map(([code, calls]) => (

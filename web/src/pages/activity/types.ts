@@ -11,10 +11,10 @@ export interface MetricSeries {
   p99: (number | null)[];
   total_p95: number | null;
   prompts_per_100: (number | null)[];
-  spent: (number | null)[];
+  spent: number;
   limit: number | null;
   errors: Record<string, number>;
-  marks: { t: number; version: string }[];
+  whole: boolean;
 }
 
 export interface Group {

@@ -9,7 +9,7 @@ import { count, int, millis } from "../../ui/format";
 import { Time } from "../../ui/signs";
 import { Empty, Failed, Loading, toast } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
-import type { AuditPage, AuditRow, ChainStatus } from "./types";
+import type { AuditPage, AuditRow, ChainStatus, VerifyReport } from "./types";
 import s from "./Audit.module.css";
 
 export default function Audit() {
@@ -36,17 +36,12 @@ export default function Audit() {
 function Chain({ status }: { status: ChainStatus }) {
   const search = useSearch();
   const [running, setRunning] = useState(false);
-  const broken = status.broken_at !== null && status.broken_at !== undefined;
+  const broken = status.broken_at !== null;
   const verify = async () => {
     setRunning(true);
     try {
-      const found = await post<ChainStatus>("/audit/verify", {});
-      const intact = found.broken_at === null || found.broken_at === undefined;
-      toast(
-        intact
-          ? `${count(found.records, "record")}, the chain is intact`
-          : `The chain is broken at record ${found.broken_at}`,
-      );
+      const found = await post<VerifyReport>("/audit/verify", {});
+      toast(found.ok ? `${count(found.records, "record")}, the chain is intact` : "The chain is broken");
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       toast(problem.line);
@@ -95,8 +90,14 @@ function Chain({ status }: { status: ChainStatus }) {
         </span>
       </header>
       <div className="in-pad">
-        {broken && <p className="mid">{status.problem}</p>}
-        <Blocks broken={status.broken_at ?? null} />
+        {broken && (
+          <p className="mid">
+            Record {int(status.broken_at!)} does not carry the hash of the one before it: it, or that one, was changed
+            after it was written.
+          </p>
+        )}
+        {status.verified_at && <Stripe parts={status.parts} records={status.records} />}
+        <Blocks broken={status.broken_at} />
         <p className="row sm mid mt8">
           <span className="dim">head</span>
           <span className="mono cut">{status.head}</span>
@@ -109,9 +110,25 @@ function Chain({ status }: { status: ChainStatus }) {
 }
 
 function headline(status: ChainStatus): string {
-  if (status.broken_at !== null && status.broken_at !== undefined)
-    return `The chain is broken at record ${int(status.broken_at)}`;
+  if (status.broken_at !== null) return `The chain is broken at record ${int(status.broken_at)}`;
   return status.verified_at ? "The chain is intact" : "The chain is not verified yet";
+}
+
+function Stripe({ parts, records }: { parts: ChainStatus["parts"]; records: number }) {
+  const whole = parts.filter((part) => part === "ok").length;
+  return (
+    <>
+      <div className={s.stripe} role="img" aria-label={`${whole} of ${parts.length} parts of the chain are intact`}>
+        {parts.map((part, index) => (
+          <i key={index} className={{ ok: "", broken: s.bad, unknown: s.no }[part]} />
+        ))}
+      </div>
+      <div className="row dim xs mt4">
+        <span>record 1</span>
+        <span className="right">record {int(records)}, now</span>
+      </div>
+    </>
+  );
 }
 
 const BLOCKS = 6;
@@ -140,12 +157,13 @@ const KINDS: [string, string][] = [
   ["", "all kinds"],
   ["call", "calls"],
   ["approval", "answers of people"],
-  ["undo", "undo"],
-  ["config", "policy and settings"],
+  ["grant", "grants"],
+  ["intent", "intents"],
+  ["policy", "policy changes"],
 ];
 
 function Records({ total }: { total: number }) {
-  const [text, setText] = useState("");
+  const [tool, setTool] = useState("");
   const [kind, setKind] = useState("");
   const [rows, setRows] = useState<AuditRow[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
@@ -153,7 +171,7 @@ function Records({ total }: { total: number }) {
   const query = new URLSearchParams({
     limit: "50",
     ...(kind ? { kind } : {}),
-    ...(text ? { q: text } : {}),
+    ...(tool ? { tool } : {}),
   }).toString();
   const load = async (after: string | null) => {
     try {
@@ -167,14 +185,14 @@ function Records({ total }: { total: number }) {
     }
   };
   useEffect(() => {
-    const timer = setTimeout(() => void load(null), text ? 200 : 0);
+    const timer = setTimeout(() => void load(null), tool ? 200 : 0);
     return () => clearTimeout(timer);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- `load` follows from the query
   }, [query]);
   return (
     <>
       <div className="row wrap mt16">
-        <Search label="Search records" placeholder="Tool, argument, session, code…" value={text} change={setText} />
+        <Search label="Only this tool" placeholder="Only this tool, for example bash" value={tool} change={setTool} />
         <select
           className="in quiet w160"
           aria-label="Kind of record"
@@ -221,6 +239,11 @@ function Records({ total }: { total: number }) {
   );
 }
 
+function mainOf(row: AuditRow): string {
+  const first = Object.values(row.args ?? {}).find((value) => typeof value === "string");
+  return typeof first === "string" ? first.slice(0, 200) : "";
+}
+
 function RecordRow({ row }: { row: AuditRow }) {
   return (
     <tr>
@@ -234,13 +257,13 @@ function RecordRow({ row }: { row: AuditRow }) {
         )}
       </td>
       <td className="dim np">
-        <Time at={millis(row.at)} short />
+        <Time at={millis(row.timestamp)} short />
       </td>
       <td className="np nowrap">{row.user}</td>
       <td>
         <span className="b">{row.tool}</span>{" "}
         <span className="mono sm mid wrapx">
-          <Visible text={row.main ?? ""} />
+          <Visible text={mainOf(row)} />
         </span>
       </td>
       <td className="dim sm">{row.kind}</td>

@@ -3,20 +3,28 @@
 export interface ChainStatus {
   records: number;
   head: string;
-  verified_at: number | string | null;
-  broken_at?: number | null;
-  problem?: string;
+  /** What the last verification found; null before the first. */
+  state: string | null;
+  verified_at: number | null;
+  broken_at: number | null;
+  parts: ("ok" | "broken" | "unknown")[];
+}
+
+export interface VerifyReport {
+  ok: boolean;
+  records: number;
+  problems: { seq?: number; problem?: string; message?: string }[];
 }
 
 export interface AuditRow {
   seq: number;
   kind: string;
-  at: string | null;
-  call_id: string | null;
-  user: string;
-  tool: string;
-  main: string;
-  code: string;
+  call_id: string;
+  timestamp: string | null;
+  user?: string;
+  tool?: string;
+  args?: Record<string, unknown>;
+  code?: string;
   hash: string | null;
   prev: string | null;
 }

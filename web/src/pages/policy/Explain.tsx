@@ -4,15 +4,13 @@ import { useSearch } from "wouter";
 import { Problem } from "../../api/client";
 import { useQuery } from "../../api/query";
 import type { CallDetail, Card } from "../../api/types";
-import { Command, Effects } from "../../ui/Evidence";
+import { Command } from "../../ui/Evidence";
 import { Danger, Decided, VERDICT } from "../../ui/signs";
 import { Loading } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import { Layers } from "./Layers";
 import { useExplain, type Explanation } from "./useExplain";
 import s from "./Policy.module.css";
-
-const MODES = ["", "default", "accept_edits", "plan", "strict", "bypass"];
 
 interface Subject {
   tool: string;
@@ -46,9 +44,8 @@ function Form({ subject }: { subject: Subject }) {
   const tools = useQuery<{ tools: { name: string }[] }>("/tools").data?.tools ?? [];
   const [tool, setTool] = useState(subject.tool);
   const [text, setText] = useState(JSON.stringify(subject.args, null, 1));
-  const [mode, setMode] = useState("");
   const [args, problem] = useMemo(() => parse(text), [text]);
-  const found = useExplain(tool, args, problem === "", mode || undefined);
+  const found = useExplain(tool, args, problem === "");
   useEffect(() => {
     if (tool !== subject.tool) setText("{}");
   }, [tool, subject.tool]);
@@ -68,13 +65,6 @@ function Form({ subject }: { subject: Subject }) {
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <select className="in" aria-label="Mode" value={mode} onChange={(event) => setMode(event.target.value)}>
-          {MODES.map((each) => (
-            <option key={each} value={each}>
-              {each || "the mode in force"}
-            </option>
-          ))}
-        </select>
       </div>
       {problem && <p className="red sm mt8">{problem}</p>}
       {!problem && found instanceof Problem && <p className="red mt8">{found.message}</p>}
@@ -128,15 +118,8 @@ function Found({ found, command }: { found: Explanation; command: unknown }) {
           </dl>
         </div>
       </section>
-      {found.parts?.length > 0 && typeof command === "string" ? (
-        <Command text={command} parts={found.parts} />
-      ) : (
-        found.effects?.length > 0 && (
-          <section className="sect">
-            <h2>What it would do</h2>
-            <Effects effects={found.effects} />
-          </section>
-        )
+      {found.parts.length > 0 && typeof command === "string" && (
+        <Command text={command} parts={found.parts.map((each) => ({ ...each, argv: [each.part], effects: [] }))} />
       )}
     </>
   );

@@ -9,11 +9,14 @@ import { Visible } from "../../ui/Visible";
 interface Grant {
   id: string;
   tool: string;
-  text: string;
+  covers: string;
+  user: string;
   session: string;
-  by: string;
-  at: number | null;
-  used: number;
+  client: string;
+  granted_by: string;
+  granted_at: number;
+  expires: number | null;
+  uses: number | null;
 }
 
 export function Grants() {
@@ -46,7 +49,7 @@ export function Grants() {
               <th>What</th>
               <th className="np">Session</th>
               <th className="np">By</th>
-              <th className="r">Used</th>
+              <th className="r">Uses left</th>
               <th className="r np">Since</th>
               <th>
                 <span className="sr">Action</span>
@@ -59,14 +62,14 @@ export function Grants() {
                 <td className="wrapx">
                   <span className="b">{grant.tool}</span>{" "}
                   <span className="mono sm">
-                    <Visible text={grant.text} />
+                    <Visible text={grant.covers} />
                   </span>
                 </td>
                 <td className="np mono sm">{grant.session.slice(0, 12)}</td>
-                <td className="np">{grant.by}</td>
-                <td className="r">{int(grant.used)} calls</td>
+                <td className="np">{grant.granted_by}</td>
+                <td className="r">{grant.uses === null ? "no limit" : int(grant.uses)}</td>
                 <td className="r dim np">
-                  <Time at={millis(grant.at)} />
+                  <Time at={millis(grant.granted_at)} />
                 </td>
                 <td className="r">
                   <button className="bt sm" onClick={() => void withdraw(grant)}>

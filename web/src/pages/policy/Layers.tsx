@@ -1,9 +1,7 @@
 /** The policy layers in their order, the deciding one marked. */
 
-const ORDER = ["floor", "bypass", "budget", "plan", "denied", "allowed", "ruled", "exhaustion", "default"];
-
-export function Layers({ layers = ORDER, hit }: { layers?: string[]; hit: string }) {
-  const names = layers.length ? layers : ORDER;
+export function Layers({ layers, hit }: { layers: { layer: string; reason: string }[]; hit: string }) {
+  const names = layers.map((each) => each.layer);
   const at = names.indexOf(hit);
   return (
     <div

@@ -3,8 +3,7 @@ import { Fragment, useState } from "react";
 import { Link, useSearch } from "wouter";
 import { IconChevronDown, IconChevronRight, IconLock } from "@tabler/icons-react";
 import type { useQuery } from "../../api/query";
-import { count, millis } from "../../ui/format";
-import { Decided, Time } from "../../ui/signs";
+import { Decided } from "../../ui/signs";
 import { Failed, Loading } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import type { Rule, RuleList } from "./types";
@@ -45,8 +44,6 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               <th>Decision</th>
               <th className="np">When</th>
               <th className="np">Origin</th>
-              <th className="r">Hits, 7 d</th>
-              <th className="r np">Last</th>
             </tr>
           </thead>
           <tbody>
@@ -64,8 +61,6 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
                 own state and policy files, sensitive places, network guard, changed tool definitions
               </td>
               <td className="dim np">not removable</td>
-              <td />
-              <td className="np" />
             </tr>
             {data.rules.map((rule) => (
               <RuleRow
@@ -80,8 +75,6 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               <td className="dim sm">by danger</td>
               <td className="mid np">{DEFAULTS[data.mode] ?? data.mode}</td>
               <td className="dim np">mode {data.mode}</td>
-              <td />
-              <td className="np" />
             </tr>
           </tbody>
         </table>
@@ -109,28 +102,25 @@ function RuleRow({ rule, open, toggle }: { rule: Rule; open: boolean; toggle: ()
             {open ? <IconChevronDown size={14} aria-hidden /> : <IconChevronRight size={14} aria-hidden />}
             {rule.id}
           </button>
-          {rule.warning && <div className="tag warn ml20">{rule.warning}</div>}
         </td>
         <td>
           <Decided effect={rule.effect} />
         </td>
-        <td className="mid np">{rule.what}</td>
-        <td className="np nowrap">{rule.origin}</td>
-        <td className="r">{count(rule.hits_7d, "call")}</td>
-        <td className="r dim np">
-          <Time at={millis(rule.last)} short />
+        <td className="mid np mono sm wrapx">
+          <Visible text={rule.what} />
         </td>
+        <td className="np nowrap dim">{rule.origin === "floor" ? "not removable" : place}</td>
       </tr>
       {open && (
         <tr>
-          <td colSpan={6} className="sub">
+          <td colSpan={4} className="sub">
             <div className="row wrap gap16 top">
               <pre className="pre grow" tabIndex={0}>
-                <Visible text={rule.yaml} />
+                <Visible text={rule.what} />
               </pre>
               <dl className="kv grow">
                 <dt>Why</dt>
-                <dd>{rule.reason ?? <span className="dim">no reason given</span>}</dd>
+                <dd>{rule.reason || <span className="dim">no reason given</span>}</dd>
                 <dt>Where</dt>
                 <dd className="mono sm">{place}</dd>
               </dl>

@@ -5,18 +5,17 @@ export interface Rule {
   id: string;
   effect: Effect;
   what: string;
-  origin: string;
-  file: string | null;
+  /** In the order of their force. */
+  origin: "floor" | "deny" | "rule";
+  file: string;
   line: number | null;
-  yaml: string;
-  reason: string | null;
-  hits_7d: number;
-  last: number | string | null;
-  warning: string | null;
+  reason: string;
 }
 
 export interface RuleList {
   mode: string;
   version: string;
+  allowed_tools: string[];
+  denied_tools: string[];
   rules: Rule[];
 }

@@ -1,19 +1,18 @@
 /** What would be decided about a call, asked as it is typed. */
 import { useEffect, useState } from "react";
 import { post, Problem } from "../../api/client";
-import type { DangerLevel, Effect, Part, Target } from "../../api/types";
+import type { DangerLevel, Effect } from "../../api/types";
 
 export interface Explanation {
   effect: Effect;
   danger: DangerLevel;
   layer: string;
-  layers: string[];
+  layers: { layer: string; effect: Effect | null; reason: string }[];
   rule: string | null;
   place: string | null;
   reason: string;
   change: string | null;
-  parts: Part[];
-  effects: Target[];
+  parts: { part: string; known: boolean; why: string }[];
 }
 
 const DEBOUNCE_MS = 150;
@@ -22,16 +21,15 @@ export function useExplain(
   tool: string,
   args: Record<string, unknown>,
   wanted: boolean,
-  mode?: string,
 ): Explanation | Problem | undefined {
   const [found, setFound] = useState<{ key: string; answer: Explanation | Problem }>();
-  const key = JSON.stringify([tool, args, mode]);
+  const key = JSON.stringify([tool, args]);
   useEffect(() => {
     if (!wanted) return;
     let stale = false;
     const keep = (answer: Explanation | Problem) => !stale && setFound({ key, answer });
     const timer = setTimeout(() => {
-      const body = { tool, args: (JSON.parse(key) as [string, object])[1], ...(mode ? { mode } : {}) };
+      const body = { tool, args: (JSON.parse(key) as [string, object])[1] };
       post<Explanation>("/policy/explain", body)
         .then(keep)
         .catch((problem: unknown) => problem instanceof Problem && keep(problem));
@@ -40,6 +38,6 @@ export function useExplain(
       stale = true;
       clearTimeout(timer);
     };
-  }, [tool, key, mode, wanted]);
+  }, [tool, key, wanted]);
   return found?.answer;
 }

@@ -3,7 +3,6 @@ import { post, Problem } from "../../api/client";
 import { invalidate } from "../../api/query";
 import { Diff } from "../../ui/Diff";
 import { toast } from "../../ui/states";
-import { Visible } from "../../ui/Visible";
 import type { Pin } from "./types";
 
 export function Pins({ server, pins }: { server: string; pins: Pin[] }) {
@@ -13,7 +12,9 @@ export function Pins({ server, pins }: { server: string; pins: Pin[] }) {
 function OnePin({ server, pin }: { server: string; pin: Pin }) {
   const accept = async () => {
     try {
-      await post(`/servers/${encodeURIComponent(server)}/pins/${encodeURIComponent(pin.tool)}/accept`, {});
+      await post(`/servers/${encodeURIComponent(server)}/pins/${encodeURIComponent(pin.tool)}/accept`, {
+        digest: pin.digest,
+      });
       toast(`Accepted: the new definition of ${pin.tool} is pinned, and the decision is recorded`);
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
@@ -28,26 +29,7 @@ function OnePin({ server, pin }: { server: string; pin: Pin }) {
         <h2>{pin.tool} changed its definition</h2>
         <span className="dim sm">calls answer E_TOOL_CHANGED until you accept it</span>
       </header>
-      {pin.diff ? (
-        <Diff text={pin.diff} />
-      ) : (
-        <div className="in-pad g2">
-          <Definition title="Accepted" value={pin.old} />
-          <Definition title="Now" value={pin.new} />
-        </div>
-      )}
-      {pin.findings.length > 0 && (
-        <div className="in-pad">
-          <h3>Found in the new text</h3>
-          <ul className="col gap4">
-            {pin.findings.map((finding) => (
-              <li key={finding} className="red">
-                <Visible text={finding} />
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
+      <Diff text={pin.difference} />
       <footer className="row">
         <span className="dim sm">Nothing to do keeps it out. Accepting pins the new text for this server only.</span>
         <button className="bt sm right" onClick={() => void accept()}>
@@ -55,16 +37,5 @@ function OnePin({ server, pin }: { server: string; pin: Pin }) {
         </button>
       </footer>
     </section>
-  );
-}
-
-function Definition({ title, value }: { title: string; value: unknown }) {
-  return (
-    <div>
-      <h3>{title}</h3>
-      <pre className="pre" tabIndex={0}>
-        <Visible text={JSON.stringify(value, null, 2)} />
-      </pre>
-    </div>
   );
 }

@@ -1,15 +1,14 @@
 /** Servers: the MCP servers behind the runtime, their health, and tools whose definition changed. */
 import { Link, useLocation } from "wouter";
-import { IconArrowLeft, IconRefresh } from "@tabler/icons-react";
+import { IconArrowLeft, IconLogin2, IconRefresh } from "@tabler/icons-react";
 import { post, Problem } from "../../api/client";
 import { invalidate, useQuery } from "../../api/query";
 import { usePhone } from "../../state/phone";
-import { count, millis } from "../../ui/format";
-import { Time } from "../../ui/signs";
+import { count } from "../../ui/format";
 import { Empty, Failed, Loading, toast } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import { Pins } from "./Pins";
-import { DOT, type Server, type ServerDetail } from "./types";
+import { dotOf, type Server, type ServerDetail } from "./types";
 
 export default function Servers({ params }: { params: { name?: string } }) {
   const { data, error, reload } = useQuery<{ servers: Server[] }>("/servers");
@@ -40,10 +39,10 @@ export default function Servers({ params }: { params: { name?: string } }) {
                 aria-current={server.name === name ? "true" : undefined}
               >
                 <div className="row">
-                  <span className={`dot ${DOT[server.state] ?? "warn"}`} aria-hidden />
+                  <span className={`dot ${dotOf(server)}`} aria-hidden />
                   <span className="b">{server.name}</span>
                   <span className="dim sm">{server.transport}</span>
-                  <span className={`right sm ${DOT[server.state] === "ok" ? "dim" : "amber b"}`}>{server.word}</span>
+                  <span className={`right sm ${dotOf(server) === "ok" ? "dim" : "amber b"}`}>{server.word}</span>
                 </div>
                 <div className="row sm dim num mt4">{count(server.tools, "tool")}</div>
               </Link>
@@ -60,16 +59,18 @@ function ServerPane({ name, back }: { name: string; back: () => void }) {
   const { data, error, reload } = useQuery<ServerDetail>(`/servers/${encodeURIComponent(name)}`);
   if (!data && error) return <Failed what={name} problem={error} retry={reload} />;
   if (!data) return <Loading />;
-  const restart = async () => {
+  const act = async (name: "restart" | "login", done: (answer: { url?: string }) => void) => {
     try {
-      await post(`/servers/${encodeURIComponent(name)}/restart`, {});
-      toast(`${name} restarts`);
+      done(await post<{ url?: string }>(`/servers/${encodeURIComponent(data.name)}/${name}`, {}));
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       toast(problem.line);
     }
     invalidate("/servers");
   };
+  const restart = () => act("restart", () => toast(`${data.name} restarts`));
+  const logIn = () =>
+    act("login", ({ url }) => (url ? void open(url, "_blank", "noopener") : toast("No login is needed")));
   return (
     <div className="pad">
       <button className="link only-phone backrow" onClick={back}>
@@ -79,15 +80,16 @@ function ServerPane({ name, back }: { name: string; back: () => void }) {
         </span>
       </button>
       <div className="row wrap gap12">
-        <span className={`dot ${DOT[data.state] ?? "warn"}`} aria-hidden />
+        <span className={`dot ${dotOf(data)}`} aria-hidden />
         <h2 className="tl">{data.name}</h2>
-        <span className={DOT[data.state] === "ok" ? "mid" : "amber b"}>{data.word}</span>
-        {data.since && (
-          <span className="dim sm">
-            since <Time at={millis(data.since)} />
-          </span>
-        )}
+        <span className={dotOf(data) === "ok" ? "mid" : "amber b"}>{data.word}</span>
         <span className="right row">
+          {data.word === "login needed" && (
+            <button className="bt sm prim" onClick={() => void logIn()}>
+              <IconLogin2 aria-hidden />
+              Log in to {data.name}
+            </button>
+          )}
           <button className="bt sm" onClick={() => void restart()}>
             <IconRefresh aria-hidden />
             Restart
@@ -99,7 +101,7 @@ function ServerPane({ name, back }: { name: string; back: () => void }) {
       </pre>
       <Facts server={data} />
       <Pins server={name} pins={data.pins} />
-      <Log name={name} />
+      <Log name={name} lines={data.log} />
     </div>
   );
 }
@@ -108,7 +110,7 @@ function Facts({ server }: { server: ServerDetail }) {
   const rows: [string, React.ReactNode][] = [
     [
       "Trust",
-      server.trusted ? (
+      server.trust ? (
         "trusted"
       ) : (
         <>
@@ -117,11 +119,10 @@ function Facts({ server }: { server: ServerDetail }) {
         </>
       ),
     ],
-    ["Login", server.auth],
-    ["Sandbox", server.sandbox],
+    ["Tools", count(server.tools, "tool")],
     ["Configured in", server.file && <span className="mono sm">{server.file}</span>],
-    ["Tools", server.tool_names?.length ? <span className="mono sm wrapx">{server.tool_names.join(", ")}</span> : null],
     ["Problem", server.problem && <span className="orange">{server.problem}</span>],
+    ["Found", server.problems.length > 0 && server.problems.join("; ")],
   ];
   return (
     <dl className="kv mt16">
@@ -137,15 +138,14 @@ function Facts({ server }: { server: ServerDetail }) {
   );
 }
 
-function Log({ name }: { name: string }) {
-  const { data } = useQuery<{ lines: string[] }>(`/servers/${encodeURIComponent(name)}/log`);
+function Log({ name, lines }: { name: string; lines: string[] }) {
   return (
     <section className="sect">
       <h2>Log</h2>
       <div className="card">
         <div className="log" tabIndex={0} role="log" aria-label={`Log of ${name}`}>
-          {data?.lines.length ? (
-            data.lines.map((line, index) => (
+          {lines.length ? (
+            lines.map((line, index) => (
               <div key={index}>
                 <Visible text={line} />
               </div>

@@ -4,28 +4,28 @@ export interface Server {
   name: string;
   transport: string;
   target: string;
+  file: string;
   state: string;
   word: string;
-  since?: number | string | null;
+  trust: boolean;
   tools: number;
-  trusted: boolean;
+  changed: string[];
+  problem: string;
+  problems: string[];
 }
 
 export interface Pin {
   tool: string;
-  old: Record<string, unknown> | null;
-  new: Record<string, unknown> | null;
-  diff?: string | null;
-  findings: string[];
+  difference: string;
+  digest: string;
 }
 
 export interface ServerDetail extends Server {
-  auth?: string | null;
-  sandbox?: string | null;
-  file?: string | null;
-  problem?: string | null;
-  tool_names?: string[];
   pins: Pin[];
+  log: string[];
 }
 
-export const DOT: Record<string, string> = { up: "ok", idle: "ok", away: "bad", changed: "warn", login: "warn" };
+const DOTS: Record<string, string> = { up: "ok", off: "", connecting: "warn", away: "bad", failed: "bad" };
+
+/** The look of a server's state. */
+export const dotOf = (server: Server) => (server.changed.length ? "warn" : (DOTS[server.state] ?? "warn"));
