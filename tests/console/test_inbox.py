@@ -17,12 +17,12 @@ DEAD_MS = 1_000
 
 
 def ask(server: ConsoleServer, page: Page, tool: str = "write_file", **args: Any) -> "Future[dict[str, Any]]":
-    """An agent's call that waits, its question opened in the page."""
+    """An agent's call that waits because somebody watches, its question opened in the page."""
+    expect(page.get_by_text("live", exact=True)).to_be_attached()
     call = server.call(tool, **args)
-    telling = next(iter(args.values()))
-    row = page.get_by_role("link").filter(has_text=str(telling).split("\n")[0][:40])
-    row.first.click()
-    expect(page.locator("#sentence")).to_contain_text(str(telling).split("\n")[0][:20])
+    telling = str(next(iter(args.values())))[:12]
+    page.get_by_role("link").filter(has_text=telling).first.click()
+    expect(page.locator("#sentence")).to_contain_text(telling)
     return call
 
 
@@ -194,6 +194,7 @@ def test_two_people_at_once_one_wins_and_the_other_sees_it(server: ConsoleServer
     one = people.new("/inbox")
     call = ask(server, one, path="both.txt", content="x")
     other = people.new(one.url)
+    expect(other.locator("#sentence")).to_contain_text("both.txt")
     settle(one)
     settle(other)
     one.keyboard.press("a")
@@ -209,7 +210,7 @@ def test_an_edited_call_is_judged_again(server: ConsoleServer, open_page: OpenPa
     call = ask(server, page, path="edited.txt", content="before")
     settle(page)
     page.keyboard.press("e")
-    page.get_by_label("path").fill(".env")
+    page.get_by_label("path").fill("toolreeve.toml")
     expect(page.get_by_role("dialog")).to_contain_text("Is denied")
     page.get_by_label("path").fill("better.txt")
     expect(page.get_by_role("dialog")).to_contain_text("Asks a person")

@@ -142,8 +142,10 @@ export function AnswerBar({ card, keep, total, next }: Props) {
 
 const lower = (text: string) => text[0].toLowerCase() + text.slice(1);
 
+/** A critical call is allowed once, each time. */
 const isOpen = (card: Card, scope: Scope) =>
-  scope === "once" || card.grants.some((each) => each.scope === scope && !each.withheld);
+  scope === "once" ||
+  (card.danger !== "critical" && card.grants.some((each) => each.scope === scope && !each.withheld));
 
 function allowWords(card: Card, scope: Scope, keep: Set<string> | undefined, total: number): string {
   if (card.kind === "trial" && keep) return `Keep ${keep?.size ?? total} of ${total} changes`;
@@ -197,6 +199,8 @@ function GrantChoice({ card, scope, choose, grant }: GrantProps) {
             {scope === "session" ? "Until this session ends: " : "Written to your policy: "}
             <Prose text={grant.text ?? ""} />
           </>
+        ) : card.danger === "critical" ? (
+          "Only once: a critical call is never granted ahead of time."
         ) : card.kind === "trial" ? (
           "Kept changes are written now; the rest is thrown away."
         ) : reasons.length ? (
