@@ -1,11 +1,10 @@
 """A browser, and people who look at the console with it. Whatever the browser complains about fails the test."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.console.console_server import ConsoleServer
 
@@ -23,8 +22,6 @@ FLAGS = (
 DESKTOP = {"width": 1360, "height": 860}
 PHONE = {"width": 390, "height": 844}
 WAIT_MS = 20_000
-GONE = ("net::ERR_", "Failed to load resource")
-"""What the browser says when a server is away; only tests that stop one expect it."""
 
 SETTINGS = """
 [approval]
@@ -86,10 +83,14 @@ class People:
         context.set_default_timeout(WAIT_MS)
         self._contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text))
+        page.on("console", self._hear)
         page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
         page.goto(path)
         return page
+
+    def _hear(self, said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
 
     def close(self) -> None:
         for context in self._contexts:
@@ -107,7 +108,3 @@ def people(browser: Browser, login: Any, server: ConsoleServer) -> Iterator[Peop
 @pytest.fixture
 def open_page(people: People) -> Callable[..., Page]:
     return people.new
-
-
-def axe_source() -> str:
-    return (Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js").read_text()

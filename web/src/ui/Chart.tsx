@@ -87,6 +87,9 @@ function drawMarks(plot: uPlot, marks: Mark[]): void {
   }
 }
 
+/** Few values make no line: they are drawn as points. */
+const isSparse = (values: (number | null)[]) => values.filter((value) => value !== null).length < 12;
+
 function draw(props: Props, box: HTMLDivElement): uPlot {
   const { times, series, marks = [], log } = props;
   return new uPlot(
@@ -106,7 +109,7 @@ function draw(props: Props, box: HTMLDivElement): uPlot {
           width: 1.5,
           dash: each.dash,
           fill: each.fill ? `${colour(each.colour)}22` : undefined,
-          points: { show: false },
+          points: { show: isSparse(each.values), size: 5 },
         })),
       ],
       hooks: { draw: [(plot) => drawMarks(plot, marks)] },

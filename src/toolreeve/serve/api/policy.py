@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolreeve.core import json
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.rules import Matcher, PermissionRule
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints
@@ -94,5 +94,18 @@ def _what(rule: PermissionRule) -> str:
     for each in fields(rule):
         value = getattr(rule, each.name)
         if each.name not in _ELSEWHERE and value not in (None, "", (), [], {}, 0, False):
-            shown.append(f"{each.name}: {json.pretty(value) if isinstance(value, dict) else value}")
+            shown.append(f"{each.name}: {_plain(value)}")
     return ", ".join(shown)[:2000]
+
+
+def _plain(value: Any) -> str:
+    """As it is written in a policy file."""
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
+        case list() | tuple() | set() | frozenset():
+            return f"[{', '.join(map(_plain, value))}]"
+        case Enum():
+            return str(value.value)
+        case _:
+            return str(value)

@@ -5,7 +5,7 @@ import { useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "../../api/query";
 import Chart, { type Series } from "../../ui/Chart";
 import { Choices } from "../../ui/controls";
-import { int, ms } from "../../ui/format";
+import { count, int, ms } from "../../ui/format";
 import { Empty, Failed, Loading } from "../../ui/states";
 import type { Group, MetricSeries } from "./types";
 import s from "./Activity.module.css";
@@ -105,7 +105,12 @@ function Tiles({ data, range }: { data: MetricSeries; range: Range }) {
   const latency = ms(data.total_p95 ?? 0).split(" ");
   return (
     <div className={`${s.tiles} mt16`}>
-      <Tile label="Calls" value={int(calls)} unit="calls" note={`${(calls / MINUTES[range]).toFixed(1)} per min`} />
+      <Tile
+        label="Calls"
+        value={int(calls)}
+        unit="calls"
+        note={`${Number((calls / MINUTES[range]).toPrecision(2))} per min`}
+      />
       <Tile label="Latency, p95" value={latency[0]} unit={latency[1]} note="without a person’s time" />
       <Tile
         label="Failed"
@@ -239,7 +244,7 @@ function Errors({ errors }: { errors: Record<string, number> }) {
                   <i style={{ width: `${(calls / rows[0][1]) * 100}%` }} />
                 </div>
               </td>
-              <td className="r">{int(calls)} calls</td>
+              <td className="r">{count(calls, "call")}</td>
             </tr>
           ))}
         </tbody>

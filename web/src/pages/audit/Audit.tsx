@@ -63,7 +63,7 @@ function Chain({ status }: { status: ChainStatus }) {
         {broken ? (
           <span className="dot bad" aria-hidden />
         ) : (
-          <IconShieldCheck size={16} className="green" aria-hidden />
+          <IconShieldCheck size={16} className={status.verified_at ? "green" : "dim"} aria-hidden />
         )}
         <h2>{headline(status)}</h2>
         <span className="dim sm num no-phone">
@@ -239,8 +239,11 @@ function Records({ total }: { total: number }) {
   );
 }
 
+const TELLING = ["command", "path", "url", "expression", "pattern", "query", "name", "to", "call_id"];
+
 function mainOf(row: AuditRow): string {
-  const first = Object.values(row.args ?? {}).find((value) => typeof value === "string");
+  const args = row.args ?? {};
+  const first = TELLING.map((name) => args[name]).find((value) => typeof value === "string");
   return typeof first === "string" ? first.slice(0, 200) : "";
 }
 

@@ -92,13 +92,18 @@ function Head({ card }: { card: Card }) {
 
 const SOON_MS = 60_000;
 
+function duration(left: number): string {
+  const seconds = Math.floor(left / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
 function TimeLeft({ card }: { card: Card }) {
   const now = useNow();
   if (!card.expires) return null;
   const left = Math.max(0, millis(card.expires) - now);
-  const seconds = Math.floor(left / 1000);
-  const text =
-    left < SOON_MS ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+  const text = duration(left);
   return (
     <span
       className={`${s.left} ${left < SOON_MS ? s.soon : ""}`}

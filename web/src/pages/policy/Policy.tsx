@@ -15,7 +15,7 @@ export default function Policy({ params }: { params: { tab?: string } }) {
   const rules = useQuery<RuleList>("/policy/rules");
   const current = params.tab ? `/policy/${params.tab}` : "/policy";
   const tabs = [
-    { path: "/policy", label: "Rules", count: rules.data?.rules.length },
+    { path: "/policy", label: "Rules", count: rules.data?.rules.filter((rule) => rule.origin !== "floor").length },
     { path: "/policy/grants", label: "Grants" },
     { path: "/policy/explain", label: "Explain" },
     { path: "/policy/simulate", label: "Simulate" },

@@ -23,6 +23,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
   const [open, setOpen] = useState(new URLSearchParams(search).get("rule"));
   if (!data && error) return <Failed what="The policy" problem={error} retry={reload} />;
   if (!data) return <Loading />;
+  const own = data.rules.filter((rule) => rule.origin !== "floor");
   return (
     <>
       <div className="row wrap">
@@ -79,7 +80,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
           </tbody>
         </table>
       </div>
-      {data.rules.length === 0 && (
+      {own.length === 0 && (
         <p className="dim sm mt16">
           No rules of your own: the mode decides alone. Answer “always” in the inbox, or write some in{" "}
           <Link className="link" href="/policy/simulate">

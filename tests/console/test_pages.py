@@ -1,0 +1,155 @@
+"""Every page in both themes and on a phone: accessible, whole, and without a complaint of the browser."""
+
+import re
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.console.console_server import ConsoleServer
+
+OpenPage = Callable[..., Page]
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RUN_AXE = """async (standards) => {
+    const found = await axe.run(document, { runOnly: standards });
+    const where = (each) => each.nodes.map((node) => `${node.target} ${node.html}`).slice(0, 3);
+    return found.violations.map((each) => `${each.id}: ${where(each)}`);
+}"""
+SETTINGS = f"""
+[approval]
+timeout = 600
+
+[mcp_servers.system-info]
+command = "{sys.executable}"
+args = ["-m", "toolreeve.system_info"]
+trusted = true
+"""
+PAGES = [
+    "/inbox",
+    "/calls",
+    "/calls?outcome=failed",
+    "/activity",
+    "/tools",
+    "/tools/write_file",
+    "/policy",
+    "/policy/grants",
+    "/policy/explain",
+    "/servers",
+    "/audit",
+    "/setup",
+    "/setup/clients",
+    "/setup/tokens",
+]
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "dark", "phone": True},
+}
+
+
+@pytest.fixture(scope="module")
+def waiting(server: ConsoleServer) -> "list[Future[dict[str, Any]]]":
+    """Some calls on record, and two questions that wait for nobody yet."""
+    (server.workspace / "app.py").write_text("TIMEOUT = 30\n\nprint(TIMEOUT)\n")
+    for path in ("app.py", "missing.py", "/etc/shadow"):
+        server.call("read_file", path=path).result(timeout=60)
+    asked = [
+        server.call("write_file", path="app.py", content="TIMEOUT = 10\n\nprint(TIMEOUT)\n"),
+        server.call("bash", command="git push --force origin main"),
+    ]
+    for each in asked:
+        each.result(timeout=60)
+    return asked
+
+
+def problems(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text())
+    found: list[str] = page.evaluate(RUN_AXE, STANDARDS)
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found.append("the page is wider than the window")
+    return found
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.usefixtures("waiting")
+def test_every_page_is_accessible_and_fits(open_page: OpenPage, look: str) -> None:
+    page = open_page("/inbox", bypass_csp=True, **LOOKS[look])
+    found: dict[str, list[str]] = {}
+    for path in PAGES:
+        page.goto(path)
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.locator("[aria-busy=true]")).to_have_count(0)
+        if here := problems(page):
+            found[path] = here
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.usefixtures("waiting")
+def test_an_open_question_a_call_and_the_overlays_are_accessible_too(open_page: OpenPage, look: str) -> None:
+    page = open_page("/inbox", bypass_csp=True, **LOOKS[look])
+    page.get_by_role("link").filter(has_text="app.py").first.click()
+    expect(page.locator("#sentence")).to_be_visible()
+    found = {"question": problems(page)}
+    page.goto("/calls")
+    page.get_by_role("region", name="Calls, newest first").get_by_role("link").first.click()
+    expect(page.get_by_text("The road")).to_be_visible()
+    found["call"] = problems(page)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox", name="Search or jump to")).to_be_focused()
+    found["palette"] = problems(page)
+
+    assert found == {"question": [], "call": [], "palette": []}
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_phone_shows_one_pane_at_a_time_and_the_answer_at_the_bottom(open_page: OpenPage) -> None:
+    page = open_page("/inbox", phone=True)
+    page.get_by_role("link").filter(has_text="git push").first.click()
+    deny = page.get_by_role("button", name="Deny…")
+    expect(deny).to_be_enabled()
+    box = deny.bounding_box()
+    assert box is not None
+    assert box["height"] >= 44
+    expect(page.get_by_role("navigation", name="Pages, short")).to_be_hidden()
+    page.get_by_role("link", name="All questions").click()
+
+    expect(page.get_by_role("link").filter(has_text="app.py").first).to_be_visible()
+    expect(page.get_by_role("navigation", name="Pages, short")).to_be_visible()
+
+
+def test_keys_and_the_palette_reach_every_page(open_page: OpenPage) -> None:
+    page = open_page("/inbox")
+    expect(page.locator("h1")).to_have_text("Inbox")
+    for key, name in {"c": "Calls", "y": "Activity", "t": "Tools", "p": "Policy", "s": "Servers", "a": "Audit"}.items():
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.locator("h1")).to_have_text(name)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("simul")
+    page.keyboard.press("Enter")
+
+    expect(page).to_have_url(re.compile("/policy/simulate$"))
+
+
+def test_the_security_policy_of_the_page_is_strict(server: ConsoleServer, open_page: OpenPage) -> None:
+    page = open_page("/inbox")
+    answer = page.request.get(server.url)
+    policy = answer.headers["content-security-policy"]
+
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_the_theme_is_kept_and_does_not_flash(open_page: OpenPage) -> None:
+    page = open_page("/inbox", color_scheme="light")
+    page.get_by_role("button", name="Use the dark theme").click()
+    page.reload(wait_until="commit")
+
+    assert page.locator("html").get_attribute("data-mantine-color-scheme") == "dark"
