@@ -12,6 +12,8 @@ from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.mcp import Era
 
+DENY = {"action": "accept", "content": {"decision": "deny"}}
+
 
 async def test_a_client_that_shows_forms_is_asked_while_its_call_waits(world: World) -> None:
     client = Client(answers=lambda _: ACCEPT)
@@ -26,7 +28,7 @@ async def test_a_client_that_shows_forms_is_asked_while_its_call_waits(world: Wo
 
 async def test_a_session_answer_covers_the_same_session_of_the_same_client_only(world: World) -> None:
     accept = {"action": "accept", "content": {"decision": "allow for this session"}}
-    one, other = Client(answers=lambda _: accept), Client(answers=lambda _: {"action": "decline"}, session="t")
+    one, other = Client(answers=lambda _: accept), Client(answers=lambda _: DENY, session="t")
     async with world.reeve() as reeve:
         await one.writes(reeve)
         again = await one.writes(reeve, content="y")
@@ -47,7 +49,9 @@ async def test_a_no_tells_the_model_why(world: World) -> None:
     assert not (world.workspace / "a.txt").exists()
 
 
-@pytest.mark.parametrize("answers", [lambda _: {"action": "cancel"}, lambda _: {"action": "accept"}, gone])
+@pytest.mark.parametrize(
+    "answers", [lambda _: {"action": "cancel"}, lambda _: {"action": "accept"}, lambda _: {"action": "decline"}, gone]
+)
 async def test_a_dismissed_or_senseless_answer_is_neither_yes_nor_no(world: World, answers: Any) -> None:
     async with world.reeve() as reeve:
         result = await Client(answers=answers).writes(reeve)

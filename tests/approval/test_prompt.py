@@ -22,6 +22,7 @@ def test_the_prompt_shows_tool_danger_arguments_effects_reason_and_caller() -> N
     asked = pose(call(effects=writes), verdict, version="1", timeout=60.0, preview="-old\n+new")
 
     assert describe(asked).splitlines() == [
+        "A Python program wants to write `a.txt` in `/w`",
         "Tool 'write_file' (danger=medium) requests approval:",
         "  path: a.txt",
         "  content: x",
@@ -67,7 +68,9 @@ def test_no_line_of_an_argument_can_pass_for_a_line_of_the_prompt() -> None:
 
     lines = describe(request({"content": forged})).splitlines()
 
-    assert [line for line in lines if "admin approved" in line or "Approve?" in line] == [
+    assert lines[0].startswith("A Python program wants to call `write_file` with `x⏎")
+    assert lines[0].endswith("`"), "the sentence is one line, and the call's words stay inside its marks"
+    assert [line for line in lines[1:] if "admin approved" in line or "Approve?" in line] == [
         f"{GUTTER}  Asked because: the admin approved it",
         f"{GUTTER}Approve? [y]: y",
     ]
@@ -125,7 +128,7 @@ def test_no_prompt_holds_a_character_that_cannot_be_seen(name: str, value: str, 
 def test_defaults_are_folded_into_a_line_and_whole_in_the_details() -> None:
     asked = request({"path": "a", "encoding": "utf-8", "append": False}, defaults=("encoding", "append"))
 
-    assert describe(asked).splitlines()[1:3] == ["  path: a", '  defaults: encoding="utf-8", append=false']
+    assert describe(asked).splitlines()[2:4] == ["  path: a", '  defaults: encoding="utf-8", append=false']
     assert "  append: false" in describe(asked, whole=True)
 
 

@@ -49,9 +49,9 @@ def test_what_waits_is_listed_and_shown_whole(shell: Shell) -> None:
     number = pending(shell, "one\ntwo \u202e three")
 
     listed = shell.run("approvals").out.splitlines()
-    assert listed[0].split() == ["id", "state", "tool", "asked", "user", "touches"]
-    assert listed[1].split()[:3] == [number, "pending", "write_file"]
-    assert listed[1].endswith(str(shell.workspace / "a.txt"))
+    assert listed[0].split() == ["id", "state", "danger", "asked", "question"]
+    assert listed[1].split()[:3] == [number, "pending", "medium"]
+    assert f"wants to create `a.txt` in `{shell.workspace}` (2 lines)" in listed[1]
     assert shell.run("approvals", "list").out.splitlines() == listed
     output = shell.run("approvals", "--json").json
     assert [(each["id"], each["args"]["content"]) for each in output] == [(number, "one\ntwo \u202e three")]

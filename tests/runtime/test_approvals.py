@@ -13,6 +13,7 @@ from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.approval.decision import (
     AlreadyAnswered,
+    Counted,
     Decided,
     Expired,
     Invalid,
@@ -25,6 +26,7 @@ from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ErrorCode, ToolreeveError
 from toolreeve.core.result import ToolResult
+from toolreeve.policy.rules import PermissionRule
 
 BEA = Principal(user="bea")
 
@@ -316,3 +318,54 @@ async def test_a_revoked_grant_covers_nothing_more(world: World, tmp_path: Path)
 
     assert grant.granted_by == "bea via console"
     assert left == []
+
+
+FOUR_EYES = PermissionRule(tool="write_file", decision="ask", approvals=2, reason="two people")
+
+
+async def test_two_different_people_must_allow_a_call_under_four_eyes(world: World) -> None:
+    person = Person()
+    async with world.reeve(approve=person, settings=settings(world), policy=[FOUR_EYES]) as reeve:
+        calling, card = await asked(reeve, person)
+        first = await reeve.approvals.decide(card["id"], answer="allow", by=BEA)
+        again = await reeve.approvals.decide(card["id"], answer="allow", by=BEA, channel="phone")
+        own = await reeve.approvals.decide(card["id"], answer="allow", by=reeve.principal)
+        lasting = await reeve.approvals.decide(card["id"], answer="allow", by="carl", scope="session")
+        assert not calling.done()
+        second = await reeve.approvals.decide(card["id"], answer="allow", by="carl")
+        result = await calling
+
+    assert first == Counted(given=1, needed=2)
+    assert isinstance(again, NotAllowed)
+    assert isinstance(own, NotAllowed)
+    assert isinstance(lasting, NotAllowed)
+    assert isinstance(second, Decided)
+    assert result.meta.approved_by == "bea via console and carl via console"
+
+
+async def test_one_no_is_enough_under_four_eyes(world: World) -> None:
+    person = Person()
+    async with world.reeve(approve=person, settings=settings(world), policy=[FOUR_EYES]) as reeve:
+        calling, card = await asked(reeve, person)
+        await reeve.approvals.decide(card["id"], answer="allow", by=BEA)
+        await reeve.approvals.decide(card["id"], answer="deny", by="carl")
+        result = await calling
+
+    assert code(result) is ErrorCode.APPROVAL_DENIED
+
+
+async def test_a_text_with_invisible_characters_cannot_be_allowed_for_always(world: World) -> None:
+    person = Person()
+    async with world.reeve(approve=person, settings=settings(world)) as reeve:
+        calling = asyncio.create_task(reeve.call("write_file", path="a.txt", content="a\u202eb\u200bc"))
+        await person.asked.wait()
+        (item,) = (await reeve.approvals.list()).items
+        card = await reeve.approvals.show(item["id"])
+        outcome = await reeve.approvals.decide(item["id"], answer="allow", scope="always", by=BEA)
+        calling.cancel()
+        await asyncio.wait([calling])
+
+    assert card is not None
+    (withheld,) = [grant for grant in card["grants"] if grant["scope"] == "always"]
+    assert withheld["withheld"] == "the text holds 2 invisible characters"
+    assert isinstance(outcome, NotAllowed)

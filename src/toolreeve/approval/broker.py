@@ -1,4 +1,4 @@
-"""The approval broker: session grants first, then people, through a stored question.
+"""The approval broker: session grants, automatic answers, then people.
 
 Every question is a row in the store before anyone sees it; channels show it, and the first answer to the row counts.
 Only an explicit, strictly boolean yes that fits the request is an approval: not silence, not an error, not a truthy
@@ -22,13 +22,21 @@ from toolreeve.approval.answers import (
     timed_out,
     unanswered,
 )
+from toolreeve.approval.automatic import AutomaticAnswer, AutomaticApproval
 from toolreeve.approval.card import find_withheld, summarize
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.decision import AlreadyAnswered, Decided, Respondent, decide
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.memory import MemoryApprovals
-from toolreeve.approval.pending import PendingApproval, PendingApprovals, holder_of, read_answer, write_question
+from toolreeve.approval.pending import (
+    PendingApproval,
+    PendingApprovals,
+    holder_of,
+    read_answer,
+    write_answer,
+    write_question,
+)
 from toolreeve.approval.request import Answer, Approval, Choice, Request, Scope, digest, grounds_of, pose
 from toolreeve.approval.sentence import sentence
 from toolreeve.core.action import Action
@@ -67,7 +75,8 @@ class Broker:
     """`remember` writes the rule of an "always" and returns its location; without it "always" is not offered.
     `preview` shows what a call would change, `facts` finds what else a person is shown. `pending` stores the questions,
     by default in memory. `offers` finds what a yes for longer may cover beyond the very call. Without `grants`, a yes
-    for the session holds once. `escalation` is after how many seconds the next channel is asked; 0 asks all at once."""
+    for the session holds once. `escalation` is after how many seconds the next channel is asked; 0 asks all at once.
+    `automatic` answers by policies and governors."""
 
     def __init__(
         self,
@@ -84,6 +93,7 @@ class Broker:
         facts: FindFacts = _no_facts,
         home: str = "",
         escalation: float = 0.0,
+        automatic: AutomaticApproval | None = None,
     ) -> None:
         if timeout <= 0:
             raise ToolreeveError(f"the approval timeout must be positive, not {timeout!r}")
@@ -100,10 +110,15 @@ class Broker:
         self._facts = facts
         self._home = home
         self._escalation = escalation
+        self._automatic = automatic
 
     def can_ask(self, call: ToolCall) -> bool:
         """Whether a question about the call reaches anyone, now or later."""
-        return call.peer is not None or any(channel.available() for channel in self.channels)
+        return (
+            call.peer is not None
+            or self._automatic is not None
+            or any(channel.available() for channel in self.channels)
+        )
 
     def can_ask_now(self, call: ToolCall) -> bool:
         """Whether an answer can come while the call waits for it."""
@@ -119,9 +134,16 @@ class Broker:
             return Approval(by=granted_by, scope=Scope.SESSION, binding=digest(action, version=version))
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
-        if peer is None and not channels:
+        if peer is None and not channels and self._automatic is None:
             raise _no_channel(action)
         request = await self._pose(action, verdict, version, preview)
+        if self._automatic is not None:
+            automatic = await self._automatic.answer(action, request)
+            if automatic.granted is False or (automatic.granted and request.approvals == 1):
+                return await self._settle_automatically(automatic, action, request, version)
+            request = replace(request, facts={**request.facts, "governors": list(automatic.feedback)})
+        if peer is None and not channels:
+            raise _no_channel(action)
         if peer is None:
             return await self._ask(action, request, channels, version)
         return await self._ask_with(peer, action, request, channels, version)
@@ -181,7 +203,11 @@ class Broker:
         """Store the question, show it on the channels, and wait for the row to be answered."""
         names = [channel.name for channel in channels]
         request = replace(request, facts={**request.facts, "channels": names})
-        row = await self._store.open(timeout=self._timeout, **self._row(request, action))
+        try:
+            row = await self._store.open(timeout=self._timeout, **self._row(request, action))
+        except asyncio.CancelledError:
+            await asyncio.shield(self._store.withdraw(request.id))
+            raise
         request = replace(request, id=row.id, digest=row.digest)  # the same question may have been stored before
         self._emit_requested(request, names)
         live = LiveQuestion(
@@ -214,6 +240,28 @@ class Broker:
             await asyncio.shield(self._store.withdraw(request.id))
             raise
 
+    async def _settle_automatically(
+        self, automatic: AutomaticAnswer, action: Action, request: Request, version: str
+    ) -> Approval:
+        """A question that a policy or a governor answers is stored with its answer, and shown to nobody."""
+        answer = Answer(
+            granted=automatic.granted is True,
+            by=automatic.by,
+            note=automatic.reason,
+            digest=request.digest,
+            channel=automatic.channel,
+        )
+        stored = {**write_answer(answer, request), "option": automatic.option}
+        row = await self._store.settled(
+            answer=stored, feedback=automatic.feedback, **self._row(replace(request, approvals=1), action)
+        )
+        self._emit_requested(request, [automatic.channel])
+
+        async def given() -> Answer:
+            return answer
+
+        return await self._conclude(action, request, given(), version, question=row.id, asked=row.asked)
+
     def _row(self, request: Request, action: Action) -> dict[str, Any]:
         return {
             "number": request.id,
@@ -223,6 +271,7 @@ class Broker:
             "tool": request.tool,
             "question": write_question(request, action),
             "summary": summarize(request, home=self._home),
+            **({"feedback": request.facts["governors"]} if request.facts.get("governors") else {}),
         }
 
     async def _defer(self, peer: Peer, action: Action, request: Request) -> ToolError:

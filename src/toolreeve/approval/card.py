@@ -141,6 +141,8 @@ def find_withheld(request: Request) -> str:
         text = json.dumps(request.args).decode()
     except (TypeError, RecursionError):
         text = repr(request.args)
+    if request.approvals > 1:
+        return f"this call needs {request.approvals} approvals each time"
     hidden = sum(map(_hidden_characters, _texts(request.args)))
     if hidden:
         return f"the text holds {hidden} invisible {'character' if hidden == 1 else 'characters'}"
@@ -188,7 +190,9 @@ def _files(request: Request) -> list[dict[str, Any]]:
 def _grants(request: Request) -> list[dict[str, Any]]:
     """What a yes for longer may cover, with the rule that would be written, or why it is not offered."""
     found: list[dict[str, Any]] = [{"scope": Scope.ONCE.value, "choice": 0, "rule": None, "text": "this call"}]
-    for number, choice in enumerate(request.choices):
+    if request.approvals > 1:
+        found.append({"scope": Scope.SESSION.value, "withheld": request.withheld})
+    for number, choice in enumerate(request.choices if request.approvals == 1 else ()):
         rule = rule_text(choice.rule)
         found.append({"scope": Scope.SESSION.value, "choice": number, "rule": rule, "text": choice.sentence})
     if request.withheld:

@@ -12,6 +12,7 @@ from toolreeve.core.call import Role
 
 VIEWER = "a viewer may not answer approvals: it needs the role operator or admin"
 OWN = "this call needs {count} approvals, and its own caller may give none of them"
+EACH_TIME = "this call needs {count} approvals each time: allow it once"
 AGAIN = "this call needs {count} approvals by different people"
 
 
@@ -113,7 +114,7 @@ async def decide(
     if (obstacle := _find_obstacle(row, request, answer, approver, now, dead_time)) is not None:
         await store.refuse(row, write_answer(answer, request), describe(obstacle))
         return obstacle
-    voted = await store.vote(row.id, write_answer(answer, request), needed=request.approvals, use=use)
+    voted = await store.vote(row.id, write_answer(answer, request), use=use)
     match voted:
         case "decided":
             return Decided(call_id=request.call_id, state="allowed" if answer.granted else "denied")
@@ -151,6 +152,8 @@ def _find_obstacle(
         return None
     if request.approvals > 1 and approver.user == request.principal.user:
         return NotAllowed(reason=OWN.format(count=request.approvals))
+    if request.approvals > 1 and answer.scope is not Scope.ONCE:
+        return NotAllowed(reason=EACH_TIME.format(count=request.approvals))
     if answer.scope is Scope.ALWAYS and request.withheld:
         return NotAllowed(reason=f"not always: {request.withheld}")
     if not 0 <= answer.choice < max(1, len(request.choices)):

@@ -74,7 +74,7 @@ class MemoryApprovals:
     async def find(self, number: str) -> MemoryApproval | None:
         return self._rows.get(number)
 
-    async def vote(self, number: str, answer: Record, *, needed: int = 1, use: bool = False) -> str:
+    async def vote(self, number: str, answer: Record, *, use: bool = False) -> str:
         row = self._rows.get(number)
         if row is None or row.state != PENDING:
             return ""
@@ -83,7 +83,7 @@ class MemoryApprovals:
         if granted and answer["approver"] in approvers:
             return "repeated"
         approvers.append(answer["approver"])
-        if granted and len(approvers) < needed:
+        if granted and len(approvers) < row.question.get("approvals", 1):
             return "counted"
         self._rows[number] = replace(row, state="allowed" if granted else "denied", answer=answer)
         self._decided[number].set()

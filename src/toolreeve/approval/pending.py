@@ -78,7 +78,7 @@ class PendingApprovals(Protocol):
 
     async def find(self, number: str) -> PendingApproval | None: ...
 
-    async def vote(self, number: str, answer: Record, *, needed: int = 1, use: bool = False) -> str:
+    async def vote(self, number: str, answer: Record, *, use: bool = False) -> str:
         """ "decided", "counted" or "repeated"; empty if it was decided before or has expired."""
         ...
 

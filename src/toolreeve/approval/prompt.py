@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolreeve.approval.request import Request
+from toolreeve.approval.sentence import sentence
 from toolreeve.core import json
 from toolreeve.core.visible import one_line, visible
 
@@ -23,7 +24,8 @@ MORE = ", ? shows all"
 
 def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
     """The question without the choices. `whole` omits nothing; `more` says how to see what was omitted."""
-    lines = [f"Tool '{one_line(request.tool)}' (danger={request.danger.value}) requests approval:"]
+    lines = [sentence(request)]
+    lines.append(f"Tool '{one_line(request.tool)}' (danger={request.danger.value}) requests approval:")
     lines += _arguments(request, more, whole=whole)
     if request.effects:
         lines.append("  Effects:")
@@ -38,6 +40,10 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
         lines += list_choices(request)
     if whole and request.lasting:
         lines.append(f"  'Always' would write: {one_line(request.lasting)}")
+    if request.approvals > 1:
+        lines.append(f"  Needs {request.approvals} approvals by different people; the caller's own does not count.")
+    if request.withheld:
+        lines.append(f"  Not 'always': {request.withheld}.")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,13 +25,15 @@ from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
     from toolreeve.approval.channels.terminal import TerminalChannel
+    from toolreeve.approval.decision import Outcome
     from toolreeve.approval.request import Answer, Request, Scope
+    from toolreeve.cli.approval_edit import Edit
     from toolreeve.record.pending import PendingRow, PendingStore
 
 POLL_INTERVAL = 0.5
 YES = "Skip the confirmation; required without a terminal."
 QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "always": "Allow it and write the rule?"}
-COLUMNS = ("id", "state", "tool", "asked", "user", "touches")
+COLUMNS = ("id", "state", "danger", "asked", "question")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([mhd])")
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -174,6 +176,41 @@ def deny(number: str, comment: str, *, yes: bool) -> int:
 
 
 @approvals.command()
+@click.argument("number", metavar="ID")
+@click.argument("changes", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--note", "comment", default="", help="A note for the model.")
+@click.option("--yes", is_flag=True, help=YES)
+def edit(number: str, changes: tuple[str, ...], comment: str, *, yes: bool) -> int:
+    """Allow the call with other arguments: in your editor, or as given.
+
+    The edited call is validated and judged at once, and shown with its effects before you confirm.
+    """
+    from toolreeve.cli.approval_edit import edit_approval
+
+    return asyncio.run(_edit(current(), number, edit_approval, changes, comment, yes=yes))
+
+
+@approvals.command()
+@click.option("--limit", type=click.IntRange(1, 500), default=50, help="How many decisions, newest first.")
+def history(limit: int) -> int:
+    """Show who or what decided: people, policies and governors, and what is pending."""
+    found = asyncio.run(_history(current(), limit))
+    if current().json:
+        print_json(found)
+        return ExitStatus.OK
+    rows = [
+        (format_time(each["timestamp"]), each["source"], each["optionId"], each["metadata"]["summary"])
+        for each in found["permissionDecisions"]
+    ]
+    if rows:
+        print_table(current(), ("time", "source", "option", "question"), rows)
+    for said in found["governorFeedback"]:
+        print_text(f"{format_time(said['timestamp'])} governors ({said['phase']}): {said['summary']}")
+    note(f"{len(rows)} decisions, {len(found['pendingPermissions'])} pending")
+    return ExitStatus.OK
+
+
+@approvals.command()
 def watch() -> int:
     """Ask on this terminal as approvals arrive, until interrupted."""
     return asyncio.run(_watch(current()))
@@ -202,22 +239,69 @@ async def _find(options: Options, number: str) -> "PendingRow | None":
 
 
 async def _answer(options: Options, number: str, terms: "_Terms | None", comment: str, *, yes: bool) -> int:
-    from toolreeve.approval.pending import read_question, write_answer
+    from toolreeve.approval.decision import settled
+    from toolreeve.approval.pending import read_question
 
     async with _open(options) as pending:
         row = await pending.find(number)
         if row is None:
             return _unknown(number)
         if row.state != "pending":
-            return _report(options, row, decided=False)
+            return _report(options, row, settled(row))
         request = read_question(row.id, row.question)
         answer = _new_answer(request, terms, comment)
         if not yes and not await _confirm(request, answer):
             note(f"{row.id} is still pending: nothing was changed")
             return ExitStatus.DENIED
-        decided = await pending.decide(row.id, write_answer(answer, request))
+        outcome = await _decide(pending, row, request, answer)
         row = await pending.find(row.id) or row
-    return _report(options, row, decided=decided)
+    return _report(options, row, outcome)
+
+
+async def _decide(pending: "PendingStore", row: "PendingRow", request: "Request", answer: "Answer") -> "Outcome":
+    """As the operating system's user, in the role that the configuration gives them."""
+    from toolreeve.approval.decision import Respondent, decide
+    from toolreeve.runtime.principal import find_local_principal
+
+    local = find_local_principal(current().configuration())
+    respondent = Respondent(user=os_user_name(), channel="command line", role=local.principal.role)
+    return await decide(pending, row, request, answer, respondent, now=time.time())
+
+
+async def _edit(
+    options: Options, number: str, edit_approval: "Edit", changes: tuple[str, ...], comment: str, *, yes: bool
+) -> int:
+    async with _open(options) as pending:
+        row = await pending.find(number)
+        if row is None:
+            return _unknown(number)
+        found = await edit_approval(options, row, changes, yes=yes)
+        if found is None:
+            note(f"{row.id} is unchanged: nothing was decided")
+            return ExitStatus.DENIED
+        request, args = found
+        answer = request.allow(by=f"{os_user_name()} via command line", note=comment, args=args)
+        outcome = await _decide(pending, row, request, answer)
+        row = await pending.find(row.id) or row
+    return _report(options, row, outcome)
+
+
+async def _history(options: Options, limit: int) -> dict[str, Any]:
+    from toolreeve.core.secrets.redactor import Redactor
+    from toolreeve.runtime.approvals import Approvals
+
+    async with open_journal(options) as (store, _):
+        from toolreeve.record.pending import PendingStore
+
+        redactor = Redactor(options.configuration().secrets)
+        approvals = Approvals(
+            PendingStore(store.pending, time.time),
+            store.grants(time.time),
+            now=time.time,
+            check=lambda *_: None,
+            redact=redactor.text,
+        )
+        return await approvals.history(limit=limit)
 
 
 async def _confirm(request: "Request", answer: "Answer") -> bool:
@@ -261,14 +345,21 @@ def _check_lifetime(options: Options, seconds: float | None) -> None:
         )
 
 
-def _report(options: Options, row: "PendingRow", *, decided: bool) -> int:
+def _report(options: Options, row: "PendingRow", outcome: "Outcome") -> int:
+    from toolreeve.approval.decision import Counted, Decided, describe
+
+    counts = isinstance(outcome, Decided | Counted)
     if options.json:
-        print_json(row.to_dict() | {"decided": decided})
-    elif decided:
+        print_json(row.to_dict() | {"decided": isinstance(outcome, Decided)})
+    elif isinstance(outcome, Counted):
+        print_text(f"{row.id}: 1 of {outcome.needed} approvals given, still pending")
+    elif counts:
         print_text(f"{row.id}: {row.state}")
-    if not decided:
+    if not counts and row.state == "pending":
+        note(f"{row.id} is still pending: {describe(outcome)}")
+    elif not counts:
         note(f"{row.id} is already {_state(row)}: nothing was changed")
-    return ExitStatus.OK if decided else ExitStatus.TOOL_ERROR
+    return ExitStatus.OK if counts else ExitStatus.TOOL_ERROR
 
 
 def _unknown(number: str) -> int:
@@ -297,7 +388,8 @@ async def _watch(options: Options) -> int:
 
 async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalChannel") -> None:
     """Until it is answered here, answered elsewhere, or expired."""
-    from toolreeve.approval.pending import read_question, write_answer
+    from toolreeve.approval.decision import Decided, describe
+    from toolreeve.approval.pending import read_question
 
     request = read_question(row.id, row.question)
     asking = asyncio.create_task(terminal.ask(request))
@@ -306,17 +398,24 @@ async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalCh
         await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
             answer = replace(asking.result(), by=f"{os_user_name()} via terminal")
-            if not await pending.decide(row.id, write_answer(answer, request)):
-                note(f"{row.id} was answered elsewhere or has expired: nothing was changed")
+            outcome = await _decide(pending, row, request, answer)
+            if not isinstance(outcome, Decided):
+                note(f"{row.id} is not decided: {describe(outcome)}")
     finally:
+        why = await _why_withdrawn(pending, row)
         for task in (asking, ending):
-            task.cancel()
+            task.cancel(why)
         await asyncio.wait({asking, ending})
 
 
+async def _why_withdrawn(pending: "PendingStore", row: "PendingRow") -> str:
+    found = await pending.find(row.id)
+    by = (found.answer or {}).get("by") if found is not None else None
+    return f"answered by {by}" if by else "expired, or no longer needed"
+
+
 def _cells(row: "PendingRow") -> tuple[str, ...]:
-    targets = [effect[1] for effect in row.question["effects"]]
-    values = row.to_dict() | {"asked": format_time(row.asked), "touches": " ".join(", ".join(targets).split())}
+    values = row.to_dict() | {"asked": format_time(row.asked), "question": row.summary.get("sentence") or row.tool}
     return tuple(str(values[column]) for column in COLUMNS)
 
 

@@ -37,6 +37,8 @@ ALIASES: Mapping[str, KeyPath] = {
     "A2A_TOOLS_CONFIG": ("tool_files",),
     "TOOLREEVE_TOOLS": ("tool_files",),
     "A2A_ERROR_PROFILE": ("error_profile",),
+    "A2A_AUTO_APPROVAL_FILE": ("approval", "auto_approval_file"),
+    "A2A_GOVERNORS_FILE": ("approval", "governors_file"),
     "EXECUTE_MODE": ("sandbox", "mode"),
     "COMMAND_ALLOWLIST": ("commands", "allowlist"),
     "COMMAND_BLOCKLIST": ("commands", "blocklist"),

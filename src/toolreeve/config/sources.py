@@ -77,12 +77,15 @@ class Configuration:
             self.user_file,
             self.user_file.with_name(xdg.POLICY_FILE),
             self.user_file.with_name(xdg.SECRETS_FILE),
+            *(self.user_file.with_name(name) for name in xdg.APPROVAL_FILES.values()),
             self.project_file,
             folder / xdg.POLICY_FILE,
             *(folder / name for name in xdg.CLIENT_FILES),
         )
         code = self.code.files if self.code is not None else ()
-        named = (*self.settings.policy.files, *self.settings.tool_files, *self.settings.mcp.files)
+        approval = self.settings.approval
+        automatic = filter(None, (approval.auto_approval_file, approval.governors_file))
+        named = (*self.settings.policy.files, *self.settings.tool_files, *self.settings.mcp.files, *automatic)
         return tuple(dict.fromkeys((*map(str, own), *named, *code)))
 
     @property
@@ -210,6 +213,9 @@ class _Lookup:
         policy = user_file.parent / xdg.POLICY_FILE
         if policy.is_file():
             layer[("policy", "files")] = SourcedValue(value=(str(policy),), origin=DEFAULT)
+        for key, name in xdg.APPROVAL_FILES.items():
+            if (path := user_file.parent / name).is_file():
+                layer[("approval", key)] = SourcedValue(value=str(path), origin=DEFAULT)
         return layer
 
     def _read_file(self, path: Path) -> Layer:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 FILE = "toolreeve.toml"
 POLICY_FILE = "policy.yaml"
+APPROVAL_FILES = {"auto_approval_file": "auto_approval_policies.yaml", "governors_file": "governors.yaml"}
 SECRETS_FILE = "secrets.toml"
 DATABASE = "toolreeve.db"
 SHARED_FILE = ".mcp.json"

@@ -207,7 +207,7 @@ def _verdict(matcher: Matcher, action: Action, together: Sequence[Matcher] = ())
     reason = rule.reason or f"Rule {rule.label!r} says {matcher.decision.word} for {action.call.tool!r}"
     order = list(Confinement)
     runs = min((each.confined or Confinement.WORK for each in together), key=order.index, default=Confinement.WORK)
-    return Verdict(matcher.decision, "rules", reason, rule.label, rule.advice, runs=runs)
+    return Verdict(matcher.decision, "rules", reason, rule.label, rule.advice, runs=runs, approvals=rule.approvals)
 
 
 def _disallowed(action: Action) -> str:

@@ -46,8 +46,9 @@ class PermissionRule:
     which `args` may narrow to patterns, and the allows must explain the whole command together. `command` is such a
     pattern in one: `npm run test *`. An allow with `confined` holds for a call that runs so confined, one with `writes`
     where all that the command changes lies below these directories. `session` and `origin` (globs) limit where the
-    rule applies, `expires` (seconds since 1970) until when. A `tighten_only` rule comes from a file that must not
-    loosen anything. An `only_certain` rule does not match an effect that merely may reach its target.
+    rule applies, `expires` (seconds since 1970) until when. An ask with `approvals` needs that many people. A
+    `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule does not match an effect
+    that merely may reach its target.
     """
 
     decision: Decision | str
@@ -72,6 +73,7 @@ class PermissionRule:
     origin: str | None = None
     priority: int = 0
     expires: float | None = None
+    approvals: int = 1
     reason: str = ""
     advice: str = ""
     tighten_only: bool = False
@@ -209,6 +211,9 @@ class Matcher:
             elif key == "writes" and self.rule.writes and self.commands is None:
                 fix = "name the program, or use effect: write and target: {under: …}"
                 found.append(ConditionProblem("is for rules that name a program", key=(key,), fix=fix))
+        if self.rule.approvals != 1 and self.decision is not Decision.ASK:
+            fix = "write decision: ask, or leave approvals out"
+            found.append(ConditionProblem("is for ask rules only", key=("approvals",), fix=fix))
         if not self._patterns or not all(self._patterns):
             found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
         return found

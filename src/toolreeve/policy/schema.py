@@ -95,6 +95,12 @@ _RULE: dict[str, Any] = {
         "origin": _text("The door the call came through, such as python, cli or mcp."),
         "priority": {"type": "integer", "description": "Of ask and allow rules that match, the highest decides."},
         "expires": _text("The last day of the rule (2030-12-31) or its last moment (2030-12-31T12:00:00Z)."),
+        "approvals": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 5,
+            "description": "In an ask: how many different people must allow the call; its own caller is none of them.",
+        },
         "reason": _text("Why, for people and for the model."),
         "advice": _text("What the model should do instead."),
         "matches": _EXAMPLES | {"description": "Calls that the rule must match; checked when the file is read."},

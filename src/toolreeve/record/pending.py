@@ -227,13 +227,12 @@ class PendingStore:
         tool: str,
         question: Mapping[str, Any],
         answer: Mapping[str, Any],
-        feedback: Sequence[Mapping[str, Any]] = (),
         **more: Any,
     ) -> PendingRow:
         """Store a question together with the answer that a policy or a governor gave, which is used at once."""
         row = self._row(binding=binding, holder=holder, tool=tool, question=question, **more)
         answer = {**answer, "at": row.asked}
-        row = replace(row, state=USED, answer=answer, feedback=feedback)
+        row = replace(row, state=USED, answer=answer)
         line = (APPROVAL, question["call_id"], _record(row, answer, row.asked))
         found, _ = await self._file(row, reuse=False, line=line)
         return found
@@ -248,6 +247,7 @@ class PendingStore:
         number: str = "",
         digest: str = "",
         summary: Mapping[str, Any] | None = None,
+        feedback: Sequence[Mapping[str, Any]] = (),
     ) -> PendingRow:
         now = self._now()
         return PendingRow(
@@ -262,6 +262,7 @@ class PendingStore:
             answer=None,
             digest=digest,
             summary=summary or {},
+            feedback=list(feedback),
         )
 
     async def _file(self, row: PendingRow, *, reuse: bool, line: Line | None = None) -> tuple[PendingRow, bool]:
@@ -280,11 +281,11 @@ class PendingStore:
         self._wake()
         return row
 
-    async def decide(self, number: str, answer: Mapping[str, Any], *, needed: int = 1, use: bool = False) -> bool:
+    async def decide(self, number: str, answer: Mapping[str, Any], *, use: bool = False) -> bool:
         """Whether this answer counts. `use` takes the decided answer at once, for the call that waits."""
-        return bool(await self.vote(number, answer, needed=needed, use=use))
+        return bool(await self.vote(number, answer, use=use))
 
-    async def vote(self, number: str, answer: Mapping[str, Any], *, needed: int = 1, use: bool = False) -> str:
+    async def vote(self, number: str, answer: Mapping[str, Any], *, use: bool = False) -> str:
         """ "decided", "counted" or "repeated", as `PendingTable.decide`; empty, and the answer is recorded as too late,
         if it was decided before or has expired."""
         now = self._now()
@@ -293,6 +294,7 @@ class PendingStore:
             return ""
         answer = {**answer, "at": now}
         line = (APPROVAL, row.question["call_id"], _record(row, answer, now))
+        needed = row.question.get("approvals", 1)
         done = await self._table.decide(number, answer, line=line, now=now, needed=needed, use=use)
         if done:
             self._wake()

@@ -75,6 +75,8 @@ from toolreeve.scripted.catalogue import Catalogue
 from toolreeve.scripted.python_files import load_tools
 
 if TYPE_CHECKING:
+    from toolreeve.approval.automatic import AutomaticApproval
+    from toolreeve.approval.governors import Governors
     from toolreeve.upstream.pool import ServerPool
     from toolreeve.upstream.server_spec import ServerSpec
     from toolreeve.upstream.tools.pins import Pins
@@ -317,6 +319,7 @@ class Assembly:
         )
         self.network = new_network_guard(configuration)
         self.http = GuardedHttp(self.network)
+        self.governors: Governors | None = None
         self.processes = DeferredProcesses(partial(self._new_processes, configuration))
         self._has_confinements = False
         self._finding_confinements = asyncio.Lock()
@@ -368,6 +371,7 @@ class Assembly:
             facts=describe_parts,
             home=configuration.home,
             escalation=settings.approval.escalate_after,
+            automatic=self._new_automatic(configuration),
         )
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self._transports: Connect | None = None
@@ -433,6 +437,29 @@ class Assembly:
             emit=self.events.server,
             forget=self.limiters.forget,
         )
+
+    def _new_automatic(self, configuration: Configuration) -> "AutomaticApproval | None":
+        """Raises ConfigErrors for a file that is not valid."""
+        approval = configuration.settings.approval
+        if approval.auto_approval_file is None and approval.governors_file is None:
+            return None
+        from toolreeve.approval.auto_approval import read_policies
+        from toolreeve.approval.automatic import AutomaticApproval
+        from toolreeve.approval.governor_files import read_governors
+        from toolreeve.approval.governors import Governors
+
+        policies = read_policies(Path(approval.auto_approval_file)) if approval.auto_approval_file else ()
+        if approval.governors_file:
+            reveal = partial(configuration.reveal, key="approval.governors_file")
+            self.governors = Governors(
+                read_governors(Path(approval.governors_file), reveal),
+                processes=self.processes,
+                http=self.http,
+                now=time.time,
+                workspace=os.path.realpath(configuration.settings.workspace.dir),
+            )
+        policy = self.policy
+        return AutomaticApproval(policies, self.governors, covers=lambda rule, action: covers(rule, action, policy()))
 
     def _new_processes(self, configuration: Configuration) -> ClosableProcesses:
         from toolreeve.sandbox.proxy.server import Proxy

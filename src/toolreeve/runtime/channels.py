@@ -1,13 +1,16 @@
 """Builds approval channels: from what the program passes, and for the terminal."""
 
 import inspect
+import os
 import shlex
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.core.errors import ToolreeveError
+from toolreeve.runtime.principal import system_user
 
 if TYPE_CHECKING:
     from toolreeve.approval.channels.terminal import TerminalChannel
@@ -15,8 +18,20 @@ if TYPE_CHECKING:
 Approve = Callable[..., Any] | Channel | Sequence[Channel]
 
 
-def new_channels(approve: Approve | None) -> Sequence[Channel]:
+class DefaultApprove:
+    """The default of `approve`: the terminal, if the program has one."""
+
+    def __repr__(self) -> str:
+        return "<the terminal, if there is one>"
+
+
+OWN_TERMINAL = DefaultApprove()
+
+
+def new_channels(approve: "Approve | DefaultApprove | None", environ: Mapping[str, str]) -> Sequence[Channel]:
     """No channel means that nobody can be asked: calls that need approval are refused."""
+    if isinstance(approve, DefaultApprove):
+        return (new_terminal_channel(environ),) if os.isatty(0) and os.isatty(2) else ()
     if approve is None:
         return ()
     if isinstance(approve, Sequence):
@@ -46,4 +61,6 @@ def new_terminal_channel(environ: Mapping[str, str], *, session: bool = True) ->
 
     editor = environ.get("VISUAL") or environ.get("EDITOR") or ""
     colours = not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
-    return TerminalChannel(editor=shlex.split(editor), session=session, colours=colours)
+    return TerminalChannel(
+        editor=shlex.split(editor), session=session, colours=colours, approver=system_user(), now=time.time
+    )

@@ -40,7 +40,7 @@ from toolreeve.runtime.build import (
     new_registry,
     new_servers,
 )
-from toolreeve.runtime.channels import Approve, new_channels
+from toolreeve.runtime.channels import OWN_TERMINAL, Approve, DefaultApprove, new_channels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.principal import find_local_principal
 from toolreeve.scripted.catalogue import CatalogueChange
@@ -96,7 +96,8 @@ class Toolreeve:
     Whatever is not passed is read from the configuration; `settings` replaces the configuration as a whole. `tools` are
     your own; `builtin` chooses the builtin ones: all, none, or a toolset such as `["file", "-delete_file"]`. `policy`
     is a PermissionPolicy, or rules in addition to the configured ones. `approve` answers approval requests: an async
-    function of the request, or one or more channels. `mcp_servers` are tables by name as in a configuration file, or
+    function of the request, or one or more channels; by default the terminal of a program that has one, None for
+    nobody. `mcp_servers` are tables by name as in a configuration file, or
     the path of one; empty means none. The runtime starts once all of them are connected or have failed, unless
     `await_servers` is off; `mcp_authorize` receives the URL at which the user logs in to a server.
     `principal` is by default the local user, with the configured role.
@@ -111,7 +112,7 @@ class Toolreeve:
         builtin: bool | str | Sequence[str] = True,
         tool_files: Iterable[str | Path] = (),
         policy: Policy | None = None,
-        approve: Approve | None = None,
+        approve: Approve | DefaultApprove | None = OWN_TERMINAL,
         settings: Settings | Configuration | None = None,
         mcp_servers: McpServers | None = None,
         mcp_authorize: "Authorize | None" = None,
@@ -129,7 +130,7 @@ class Toolreeve:
             self.configuration,
             self.tools,
             PolicySource(self.configuration, policy),
-            new_channels(approve),
+            new_channels(approve, self.configuration.known.environ),
             servers,
             authorize=mcp_authorize,
         )

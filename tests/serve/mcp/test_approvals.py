@@ -122,7 +122,7 @@ async def test_the_person_at_the_client_is_shown_a_form_and_their_yes_lets_the_c
 @pytest.mark.parametrize(
     ("someone", "code"),
     [
-        (Someone("decline"), "E_APPROVAL_DENIED"),
+        (Someone("decline"), "E_APPROVAL_PENDING"),  # at once: no person can have read it
         (Someone(content={"decision": "deny", "note": "never there"}), "E_APPROVAL_DENIED"),
         (Someone("cancel"), "E_APPROVAL_PENDING"),
         (Someone(content={"decision": True}), "E_APPROVAL_PENDING"),

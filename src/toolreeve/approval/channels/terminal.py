@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,29 @@ from toolreeve.approval.prompt import coloured, describe, list_choices
 from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.core.visible import one_line
 
+LONGEST_DAYS = 3650
+
 
 class TerminalChannel:
     """`device` is the terminal, by default the controlling one. `editor` is the command that edits a file; without it,
     changed arguments are typed as a line of JSON. `session` says whether the session goes on after the call: only then
-    is a yes for the session offered."""
+    is a yes for the session offered. `approver` is the user at the terminal. With a clock (`now`), a rule can be
+    written for a number of days."""
 
     name = "terminal"
 
     def __init__(
-        self, *, device: str | None = None, editor: Sequence[str] = (), session: bool = True, colours: bool = False
+        self,
+        *,
+        device: str | None = None,
+        editor: Sequence[str] = (),
+        session: bool = True,
+        colours: bool = False,
+        approver: str = "",
+        now: Callable[[], float] | None = None,
     ) -> None:
+        self.approver = approver
+        self._now = now
         self._device = device
         self._colours = colours
         self._editor = tuple(editor)
@@ -49,10 +61,11 @@ class TerminalChannel:
             with open_console(device) as console:
                 try:
                     return await _Dialogue(
-                        console, request, self._editor, session=self._session, colours=self._colours
+                        console, request, self._editor, session=self._session, colours=self._colours, now=self._now
                     ).run()
-                except asyncio.CancelledError:
-                    console.say_now("\n(withdrawn: answered elsewhere, or timed out)\n")
+                except asyncio.CancelledError as gone:
+                    why = one_line(str(gone.args[0])) if gone.args else "answered elsewhere, or timed out"
+                    console.say_now(f"\n(withdrawn: {why})\n")
                     raise
 
 
@@ -60,8 +73,16 @@ class _Dialogue:
     """Repeats one question until it is answered."""
 
     def __init__(
-        self, console: Console, request: Request, editor: Sequence[str], *, session: bool, colours: bool
+        self,
+        console: Console,
+        request: Request,
+        editor: Sequence[str],
+        *,
+        session: bool,
+        colours: bool,
+        now: Callable[[], float] | None,
     ) -> None:
+        self._now = now
         self._console = console
         self._request = request
         self._editor = editor
@@ -75,7 +96,7 @@ class _Dialogue:
                 return answer
 
     async def _choose(self) -> str:
-        session = "  [s] session" if self._session else ""
+        session = "  [s] session" if self._session and self._request.approvals == 1 else ""
         always = "  [a] always" if self._request.lasting else ""
         some = "  [k] keep some" if self._has_changes else ""
         edit = "" if self._request.tried else "  [e] edit"
@@ -92,7 +113,7 @@ class _Dialogue:
         match choice.lower():
             case "y" | "yes":
                 return request.allow()
-            case "s" | "session" if self._session:
+            case "s" | "session" if self._session and request.approvals == 1:
                 covered = await self._choose_coverage()
                 return None if covered is None else request.allow(scope=Scope.SESSION, choice=covered)
             case "a" | "always" if request.lasting:
@@ -148,9 +169,13 @@ class _Dialogue:
             return None
         rule = rule_text(self._request.choices[choice].rule) if choice else self._request.lasting
         await self._console.say(f"This rule would be written:\n  {one_line(rule)}\n")
-        if not await self._agrees("Write it and allow?"):
-            return None
-        return self._request.allow(scope=Scope.ALWAYS, choice=choice)
+        days = await self._question(f"Write it and allow? [y/n{', or for how many days' if self._now else ''}]: ")
+        if days.lower() in ("y", "yes"):
+            return self._request.allow(scope=Scope.ALWAYS, choice=choice)
+        if self._now is not None and days.isdecimal() and 0 < int(days) <= LONGEST_DAYS:
+            expires = self._now() + int(days) * 86400.0
+            return self._request.allow(scope=Scope.ALWAYS, choice=choice, expires=expires)
+        return None
 
     async def _edit(self) -> Answer | None:
         try:

@@ -42,6 +42,22 @@ class Approval:
             at_least=0,
         ),
     ] = 0.0
+    auto_approval_file: Annotated[
+        str | None,
+        Field(
+            "Your auto-approval policies; by default auto_approval_policies.yaml next to your toolreeve.toml.",
+            ProjectScope.NEVER,
+            paths=True,
+        ),
+    ] = None
+    governors_file: Annotated[
+        str | None,
+        Field(
+            "Your governors; by default governors.yaml next to your toolreeve.toml.",
+            ProjectScope.NEVER,
+            paths=True,
+        ),
+    ] = None
     session_hours: Annotated[
         float,
         Field("Hours after which an approval for the session ends at the latest.", ProjectScope.LOWER, above=0),

@@ -14,6 +14,8 @@ from toolreeve.core.peer import NoAnswer
 METHOD = "elicitation/create"
 LONGEST = 60_000
 LONGEST_NOTE = 2_000
+AUTOMATIC = 0.3
+"""A bare decline within so many seconds is the client's own, not a person's: some headless clients decline at once."""
 DENY = "deny"
 ALLOW = {
     "allow once": Scope.ONCE,
@@ -46,9 +48,11 @@ def elicitation(request: Request) -> dict[str, Any]:
     }
 
 
-def read_answer(request: Request, result: Any) -> Answer:
-    """Raises NoAnswer."""
+def read_answer(request: Request, result: Any, *, seconds: float | None = None) -> Answer:
+    """`seconds` passed since the form was sent. Raises NoAnswer."""
     match result:
+        case {"action": "decline"} if seconds is not None and seconds < AUTOMATIC:
+            raise NoAnswer(f"declined by the client itself, after {seconds * 1000:.0f} ms")
         case {"action": "decline"} | {"action": "accept", "content": {"decision": "deny"}}:
             return request.deny(note=_note(result))
         case {"action": "accept", "content": {"decision": str(word)}} if word in _offered(request):

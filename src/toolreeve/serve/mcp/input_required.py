@@ -19,7 +19,7 @@ from toolreeve.core.errors import ErrorCode
 from toolreeve.core.mcp import Era
 from toolreeve.core.peer import PriorAnswer, PriorApproval
 from toolreeve.core.result import Failure, Meta, Success, ToolResult, new_result
-from toolreeve.record.pending import ALLOWED, DENIED, PENDING, USED, PendingRow, PendingStore
+from toolreeve.record.pending import ANSWERED, PENDING, USED, PendingRow, PendingStore
 from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
 from toolreeve.serve.mcp.protocol import Params, WireError
@@ -105,7 +105,7 @@ class InputRequired:
             state = self._seal.open(token, holder=_holder(context), request=_digest(method, params))
         except BadState:
             raise WireError(INVALID_PARAMS, REFUSED) from None
-        decision = _decision(state, responses)
+        decision = _decision(state, responses, seconds=self._now() - state.asked)
         if decision is not None and not await self._approvals.consume(state.nonce, keep=NONCE_LIFETIME):
             raise WireError(INVALID_PARAMS, REFUSED)
         context.decision = decision
@@ -190,7 +190,7 @@ class InputRequired:
         if pending.state == USED and context.decision is not None and context.decision.binding == pending.binding:
             return _call_for(context, pending)  # already started: continue with the input that its tool requested
         pending = await self._approvals.wait(number, timeout=seconds) or pending
-        if pending.state in (ALLOWED, DENIED) and not pending.question["hidden"]:
+        if pending.state in ANSWERED and not pending.question["hidden"]:
             claimed = await self._approvals.claim(number, holder=holder)
             if claimed is not None:
                 return _resumed(claimed, context)
@@ -216,7 +216,7 @@ def _pending_result(pending: PendingRow) -> ToolResult:
         return _result(
             Success(data, f"Nobody has answered {pending.id!r} yet: call {WAIT} again. Nothing has taken effect.")
         )
-    if pending.state in (ALLOWED, DENIED):  # not a tool call: only the client can repeat the request
+    if pending.state in ANSWERED:  # not a tool call: only the client can repeat the request
         return _result(Success(data, f"{pending.id!r} was {pending.state}: make the same request again."))
     if pending.answer is not None:
         message = f"the answer to {pending.id!r} has already been used: see the result of its call, or make a new call"
@@ -234,7 +234,9 @@ def _result(outcome: Success | Failure) -> ToolResult:
     return new_result(outcome, Meta(call_id=new_id(), tool=WAIT, session=""))
 
 
-def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> PriorApproval | PriorAnswer | None:
+def _decision(
+    state: RequestState, responses: Mapping[str, Any] | None, *, seconds: float
+) -> PriorApproval | PriorAnswer | None:
     """The decision in the state and the responses; None if there is none."""
     if state.approved_by and state.binding:
         return PriorApproval(binding=state.binding, by=state.approved_by)
@@ -244,13 +246,13 @@ def _decision(state: RequestState, responses: Mapping[str, Any] | None) -> Prior
         binding=state.binding,
         question=state.question,
         asked=state.asked,
-        read=partial(_read_elicitation, responses[KEY]),
+        read=partial(_read_elicitation, responses[KEY], seconds),
         channel=PeerChannel.name,
     )
 
 
-def _read_elicitation(result: Any, request: Request) -> Answer:
-    return read_answer(request, result)
+def _read_elicitation(result: Any, seconds: float, request: Request) -> Answer:
+    return read_answer(request, result, seconds=seconds)
 
 
 def _responses(params: Params) -> Mapping[str, Any] | None:

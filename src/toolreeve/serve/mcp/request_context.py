@@ -4,6 +4,7 @@ A client is asked only for what it declared, notified only of what it requested,
 that is answered.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -172,11 +173,12 @@ class RequestContext:
         if self.defers:
             self.question = request
             return DEFERRED
+        began = time.monotonic()
         try:
             result = await self.request(METHOD, elicitation(request))
         except PeerError as problem:
             raise PeerUnavailable(problem.message) from None
-        return read_answer(request, result)
+        return read_answer(request, result, seconds=time.monotonic() - began)
 
     async def progress(self, text: str) -> None:
         await self.notify("notifications/progress", {"message": text})

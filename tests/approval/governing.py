@@ -1,0 +1,31 @@
+"""Governors as Python functions, for the tests."""
+
+from typing import Any
+
+SEEN: list[dict[str, Any]] = []
+
+
+def approve(request: dict[str, Any]) -> dict[str, Any]:
+    SEEN.append(request)
+    return {"status": "approve", "messages": ["fine"], "score": 0.9}
+
+
+async def reject(request: dict[str, Any]) -> dict[str, Any]:
+    SEEN.append(request)
+    return {"status": "reject", "messages": ["not on Fridays"], "followUpPrompt": "try on Monday"}
+
+
+def attention(_: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "needs_attention", "messages": ["look at this"]}
+
+
+def broken(_: dict[str, Any]) -> dict[str, Any]:
+    raise RuntimeError("out of order")
+
+
+def senseless(_: dict[str, Any]) -> Any:
+    return {"status": True}
+
+
+def truthy(_: dict[str, Any]) -> Any:
+    return "approve"
