@@ -99,6 +99,7 @@ async def _call(
     role: str | None,
     timeout: float | None,
 ) -> int:
+    from toolreeve.cli.live_output import LiveOutput, QuietChannel, shows_live_output
     from toolreeve.cli.runtime import new_runtime, servers_with
     from toolreeve.core.call import Principal, RecordScope, Role, ToolCall
     from toolreeve.core.result import Failed
@@ -109,7 +110,10 @@ async def _call(
     from toolreeve.runtime.channels import new_terminal_channel
 
     terminal = new_terminal_channel(os.environ, session=False)  # the session ends with this process
-    runtime = new_runtime(options, terminal, servers=servers_with(tool))
+    shows = shows_live_output() and terminal.available() and not options.json
+    live = LiveOutput(session or "") if shows else None
+    channel = terminal if live is None else QuietChannel(terminal, live)
+    runtime = new_runtime(options, channel, servers=servers_with(tool))
     parsed = _arguments(runtime, tool, pairs, document) if tool in runtime.tools else None
     async with runtime:
         if parsed is None:
@@ -124,12 +128,16 @@ async def _call(
             origin=runtime.origin,
             record_scope=RecordScope.USER,
             timeout=timeout,
+            peer=live,
         )
         try:
             result = await runtime.run(request)
         except asyncio.CancelledError:
             note(await _describe_stop(runtime, request))
             raise
+        finally:
+            if live is not None:
+                live.close()
     if problem and isinstance(result, Failed):
         result.outcome = replace(result.outcome, message=problem)
     status = show_result(options, result)

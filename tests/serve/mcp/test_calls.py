@@ -1,5 +1,6 @@
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,20 @@ async def test_early_requests_are_answered_with_the_reason_of_a_failed_start() -
 
     assert "search_tools" in initialized["result"]["instructions"]
     assert (await client.answer_to(early))["error"]["message"] == "the server could not start: no disk"
+
+
+async def test_a_list_does_not_wait_for_a_slow_server_and_its_tools_are_announced_later(world: World) -> None:
+    gate = world.workspace / "open"
+    os.mkfifo(gate)
+    begin = f"open({str(gate)!r}).read(); import runpy; runpy.run_path({LIGHT!r}, run_name='__main__')"
+    servers = {"slow": {"command": sys.executable, "args": ["-c", begin, "{}"]}}
+    settings = world.settings(mcp=Mcp(list_wait=0.0))
+    async with connect(world.reeve(settings=settings, mcp_servers=servers, await_servers=False)) as client:
+        await client.initialize(elicitation={})
+        before = [each["name"] for each in (await client.ask("tools/list"))["result"]["tools"]]
+        await asyncio.to_thread(gate.write_text, "go")
+        await client.until("notifications/tools/list_changed")
+        after = [each["name"] for each in (await client.ask("tools/list"))["result"]["tools"]]
+
+    assert "read_file" in before
+    assert ("slow__echo" in before, "slow__echo" in after) == (False, True)
