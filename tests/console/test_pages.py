@@ -132,10 +132,11 @@ def test_keys_and_the_palette_reach_every_page(open_page: OpenPage) -> None:
         page.keyboard.press(key)
         expect(page.locator("h1")).to_have_text(name)
     page.keyboard.press("Control+k")
-    page.keyboard.type("simul")
+    expect(page.get_by_role("combobox", name="Search or jump to")).to_be_focused()
+    page.keyboard.type("explain a")
     page.keyboard.press("Enter")
 
-    expect(page).to_have_url(re.compile("/policy/simulate$"))
+    expect(page).to_have_url(re.compile("/policy/explain$"))
 
 
 def test_the_security_policy_of_the_page_is_strict(server: ConsoleServer, open_page: OpenPage) -> None:
