@@ -16,6 +16,7 @@ from toolreeve.cli.options import CliGroup, Options, ReaderGone
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("toolreeve.cli.init:init", "Write a commented toolreeve.toml into the workspace."),
     "doctor": ("toolreeve.cli.doctor.command:doctor", "Check what is enforced here, what is not, and how to fix it."),
+    "demo": ("toolreeve.cli.demo.command:demo", "Watch a scripted agent work, be asked and be refused."),
     "tools": ("toolreeve.cli.tools:tools", "List the tools, or show one."),
     "call": ("toolreeve.cli.call:call", "Call a tool."),
     "explain": ("toolreeve.cli.explain:explain", "Explain what would be decided, without doing it."),

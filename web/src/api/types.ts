@@ -34,15 +34,21 @@ export interface FileChange {
   diff: string | null;
 }
 
+/** Why a value of a call needs a person, and where it stands. */
 export interface Provenance {
-  param: string;
+  parameter: string;
   value: string;
+  kind: string;
+  why: string;
+  /** The tool whose result holds the value; empty if it stands nowhere. */
   source: string;
   label: string;
-  call_id?: string | null;
-  tool?: string | null;
-  at?: number | string | null;
-  lookalike?: string | null;
+  call_id: string;
+  at: number | null;
+  /** The foreign text around it. */
+  excerpt: string;
+  /** A value that the user did name and that this one resembles. */
+  lookalike: string;
 }
 
 /** What a yes may cover: the rule that says so, or why it is withheld. */

@@ -35,3 +35,8 @@ export function millis(value: number | string | null | undefined): number {
 
 export const plainJson = (value: unknown) =>
   typeof value === "string" ? value : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
+
+const LONGEST_PLACE = 28;
+
+/** A directory as a person knows it: its own name, where the whole path is too long. */
+export const placeName = (path: string) => (path.length > LONGEST_PLACE ? `…/${path.split("/").at(-1)}` : path);

@@ -7,7 +7,7 @@ import { reloadInbox, useInbox } from "../../state/inbox";
 import { usePhone } from "../../state/phone";
 import { Danger, Time } from "../../ui/signs";
 import { Empty, Failed, Loading } from "../../ui/states";
-import { millis } from "../../ui/format";
+import { millis, placeName } from "../../ui/format";
 import { Prose } from "../../ui/Visible";
 import { typing } from "../../ui/keys";
 import { endedWords, QuestionPane } from "./QuestionPane";
@@ -135,7 +135,7 @@ function Row({ row, current }: { row: Question; current: boolean }) {
       </div>
       <div className={s.m}>
         <Danger level={row.danger} />
-        <span className="cut">{[row.client, row.workspace].filter(Boolean).join(", ")}</span>
+        <span className="cut">{[row.client, placeName(row.workspace)].filter(Boolean).join(", ")}</span>
         <span className="right">
           <Time at={millis(row.asked)} short />
         </span>

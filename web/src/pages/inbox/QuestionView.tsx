@@ -7,7 +7,7 @@ import { useNow } from "../../state/clock";
 import { Danger, Time } from "../../ui/signs";
 import { Diff } from "../../ui/Diff";
 import { Arguments, Command, Effects } from "../../ui/Evidence";
-import { count, millis, ms } from "../../ui/format";
+import { count, millis, ms, placeName } from "../../ui/format";
 import { typing } from "../../ui/keys";
 import { countHidden, Prose, Visible } from "../../ui/Visible";
 import { AnswerBar } from "./AnswerBar";
@@ -33,7 +33,7 @@ export function QuestionView({ card, next }: { card: Card; next: () => void }) {
           <Head card={card} />
           <Sources provenance={card.provenance} />
           {card.trial && <TrialLine card={card} />}
-          {files.length > 0 && (
+          {files.some((each) => partial || each.diff) && (
             <Files
               files={files}
               keep={partial ? keep : undefined}
@@ -42,7 +42,7 @@ export function QuestionView({ card, next }: { card: Card; next: () => void }) {
               setTwoColumns={setTwoColumns}
             />
           )}
-          <Evidence card={card} shownAsDiff={files.length > 0} />
+          <Evidence card={card} shownAsDiff={files.some((each) => each.diff)} />
         </div>
       </div>
       <AnswerBar card={card} keep={partial ? keep : undefined} total={files.length} next={next} />
@@ -63,7 +63,11 @@ function Head({ card }: { card: Card }) {
       <div className="row wrap gap12">
         <Danger level={card.danger} chip />
         <span className="mid sm">{card.client}</span>
-        {card.workspace && <span className="mid sm mono">{card.workspace}</span>}
+        {card.workspace && (
+          <span className="mid sm mono" title={card.workspace}>
+            {placeName(card.workspace)}
+          </span>
+        )}
         <span className="dim sm no-phone">
           session{" "}
           <Link className="link mono" href={`/calls?session=${encodeURIComponent(card.session)}`}>
@@ -124,26 +128,33 @@ function Sources({ provenance }: { provenance: Provenance[] }) {
       </div>
       <ul className="mt8">
         {provenance.map((each) => (
-          <li key={`${each.param} ${each.value}`}>
-            <span className="mono sm mid">{each.param}</span>
+          <li key={`${each.parameter} ${each.value}`}>
+            <span className="mono sm mid">{each.parameter}</span>
             <span className={s.v}>
-              <code>
-                <Visible text={each.value} />
-              </code>{" "}
-              <Prose text={each.source} />
+              {each.value && (
+                <code>
+                  <Visible text={each.value} />
+                </code>
+              )}{" "}
+              {each.why}
               <span className={`tag ml ${each.label === "untrusted" ? "hi" : ""}`}>{each.label}</span>{" "}
               {each.call_id && (
                 <span className="mid sm nowrap">
                   read by{" "}
                   <Link className="link" href={`/calls/${each.call_id}`}>
-                    {each.tool ?? "a call"}
+                    {each.source || "a call"}
                   </Link>{" "}
                   {each.at && <Time at={millis(each.at)} />}
                 </span>
               )}
+              {each.excerpt && (
+                <div className="mid sm">
+                  “<Visible text={each.excerpt} />”
+                </div>
+              )}
               {each.lookalike && (
                 <div className="red sm b">
-                  <Prose text={each.lookalike} />
+                  Looks like <Visible text={each.lookalike} />, but is not.
                 </div>
               )}
             </span>
@@ -208,7 +219,7 @@ function Evidence({ card, shownAsDiff }: { card: Card; shownAsDiff: boolean }) {
         </div>
         <Arguments
           args={card.args}
-          tainted={card.provenance.filter((each) => each.label === "untrusted").map((each) => each.param)}
+          tainted={card.provenance.filter((each) => each.label === "untrusted").map((each) => each.parameter)}
           elsewhere={elsewhere}
         />
       </section>

@@ -1,0 +1,1 @@
+"""`toolreeve demo`: a scripted agent in a scratch folder."""
