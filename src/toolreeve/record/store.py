@@ -18,6 +18,7 @@ from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
 from toolreeve.record.sqlite.grants import SqliteGrants
 from toolreeve.record.sqlite.pending import SqlitePending
 from toolreeve.record.sqlite.pins import SqlitePins
+from toolreeve.record.sqlite.webhooks import SqliteWebhooks
 
 if TYPE_CHECKING:
     from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
@@ -36,6 +37,7 @@ class Store(Engine):
         self.credentials = SqliteCredentials(self)
         self.pending = SqlitePending(self)
         self.pins = SqlitePins(self)
+        self.webhooks = SqliteWebhooks(self)
 
     @property
     def agent_runs(self) -> "SqliteAgentRuns":

@@ -18,6 +18,7 @@ from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
+from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import Budget, PolicyState
@@ -27,6 +28,7 @@ from toolreeve.record.credentials import CredentialTable
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.recent_results import RecentResults
+from toolreeve.record.webhooks import WebhookTable
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.build import (
@@ -516,6 +518,16 @@ class Toolreeve:
     def credentials(self) -> CredentialTable:
         """The stored tokens, browser sessions and one-time links of the HTTP server."""
         return self._parts.store.credentials
+
+    @property
+    def webhooks(self) -> WebhookTable:
+        """The webhooks, and the deliveries that wait for them."""
+        return self._parts.store.webhooks
+
+    @property
+    def http(self) -> GuardedHttp:
+        """The guarded HTTP client, as tools use it."""
+        return self._parts.http
 
     def redact(self, text: str) -> str:
         """The text without the secrets that this runtime knows."""

@@ -20,7 +20,7 @@ from uvicorn import Config, Server
 
 from toolreeve.core.errors import ConfigError, ErrorCode
 from toolreeve.serve.access import AccessControl, AccessRefused, Header, is_loopback
-from toolreeve.serve.api.problems import Problem, problem_response
+from toolreeve.serve.api.problems import Problem, not_found, problem_response
 from toolreeve.serve.api.router import PREFIX
 from toolreeve.serve.console_files import is_page
 from toolreeve.serve.cors import answer_preflight, is_preflight, with_cors_headers
@@ -59,8 +59,7 @@ class Application:
     ) -> None:
         self._access = access
         self._public = Router(public, redirect_slashes=False)
-        not_found = PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
-        self._router = Router(routes, redirect_slashes=False, default=not_found)
+        self._router = Router(routes, redirect_slashes=False, default=_not_found)
         self._fast_doors = _fast_doors(routes)
         self.stop = stop
 
@@ -117,6 +116,14 @@ class Application:
         if credential.id:
             connection.identify(credential.id)
         return credential
+
+
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["path"].startswith(f"{PREFIX}/"):
+        response = problem_response(not_found(f"there is no {scope['path']!r:.200}"))
+    else:
+        response = PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
+    await response(scope, receive, send)
 
 
 def _fast_doors(routes: Sequence[BaseRoute]) -> Mapping[bytes, FastDoor]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -25,6 +26,7 @@ from toolreeve.serve.limits import ServerLimits
 from toolreeve.serve.login import Login
 from toolreeve.serve.mcp.door import new_handlers
 from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
+from toolreeve.serve.webhook_dispatcher import WebhookDispatcher
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -70,7 +72,8 @@ async def new_application(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(mcp.open())
         await services.refresh_tokens()
-        for work in (feed.run(), _follow_tokens(services)):
+        webhooks = WebhookDispatcher(reeve, reeve.webhooks, draw=random.random)
+        for work in (feed.run(), webhooks.run(), _follow_tokens(services)):
             stack.push_async_callback(_end, asyncio.create_task(work))
         stack.push_async_callback(services.running.close)
         stack.callback(stop)

@@ -203,4 +203,32 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX approvals_expires ON approvals (expires);
     CREATE INDEX approvals_changed ON approvals (changed);
     """,
+    """
+    CREATE TABLE webhooks (
+        id          TEXT PRIMARY KEY,
+        body        BLOB NOT NULL,
+        created     REAL NOT NULL,
+        delivered   INTEGER NOT NULL DEFAULT 0,
+        failed      INTEGER NOT NULL DEFAULT 0,
+        last_status INTEGER,
+        last_at     REAL
+    );
+    CREATE TABLE webhook_cursors (
+        source TEXT PRIMARY KEY,
+        place  INTEGER NOT NULL
+    );
+    CREATE TABLE deliveries (
+        id       INTEGER PRIMARY KEY AUTOINCREMENT,
+        webhook  TEXT NOT NULL,
+        event_id TEXT NOT NULL,
+        task     TEXT NOT NULL,
+        body     BLOB NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        state    TEXT NOT NULL DEFAULT 'pending',
+        problem  TEXT NOT NULL DEFAULT '',
+        due      REAL NOT NULL,
+        created  REAL NOT NULL
+    );
+    CREATE INDEX deliveries_due ON deliveries (webhook, state, task, id)
+    """,
 )

@@ -15,6 +15,7 @@ from toolreeve.serve.api.servers import servers
 from toolreeve.serve.api.system import system
 from toolreeve.serve.api.tokens import tokens
 from toolreeve.serve.api.tools import tools
+from toolreeve.serve.api.webhooks import webhooks
 
 about = Endpoints("about")
 
@@ -25,7 +26,7 @@ async def show_openapi(request: ApiRequest) -> dict[str, Any]:  # noqa: ARG001
     return document()
 
 
-TOPICS = (about, system, tools, activity, calls, approvals, policy, audit, servers, tokens, events)
+TOPICS = (about, system, tools, activity, calls, approvals, policy, audit, servers, tokens, webhooks, events)
 """Of two that match a path, the first one answers: `/calls/histogram` precedes `/calls/{call_id}`."""
 ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for topic in TOPICS for endpoint in topic.found)
 

@@ -7,11 +7,11 @@ import hmac
 import logging
 from collections.abc import Iterable
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.serve.api.endpoint import ApiRequest, Endpoint
 from toolreeve.serve.api.problems import Problem, not_found, problem_of, problem_response
 from toolreeve.serve.api.services import ApiServices
@@ -52,6 +52,15 @@ class ApiRouter:
             response = problem_response(problem)
         except ToolError as error:
             response = problem_response(problem_of(error))
+        except ToolreeveError as misuse:
+            response = problem_response(Problem(422, str(misuse)))
+        except ClientDisconnect:
+            raise
+        except Exception:
+            _logger.exception("%s %s failed", http.method, endpoint.path)
+            response = problem_response(
+                Problem(500, "an internal error; the server's log has it", code=ErrorCode.TOOL_EXEC)
+            )
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response

@@ -1,0 +1,89 @@
+"""Fuzzes the REST API by its OpenAPI document: no 500, no response that violates its schema.
+
+`python -m bench.schema_fuzz [REQUESTS]` serves a scratch workspace and sends at least so many requests to it.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import hypothesis
+import schemathesis
+import schemathesis.specs.openapi.checks
+from hypothesis import HealthCheck, Phase, given, settings
+from tests.serve.api.api_server import bearer, serving
+from tests.world import World
+
+from toolreeve.core.call import Role
+from toolreeve.record.credentials import TOKEN
+from toolreeve.serve.tokens import new_stored
+
+TOKEN_TEXT = "a-token-for-the-fuzzer"
+SKIPPED = frozenset({"stream_events"})
+"""Endless by design."""
+
+
+def fuzz(url: str, requests: int, *, seed: int = 1) -> Counter[int]:
+    """The statuses of all responses. Raises AssertionError for a 500 and for what the document does not promise."""
+    schema = schemathesis.openapi.from_url(f"{url}/api/v1/openapi.json", headers=bearer(TOKEN_TEXT))
+    operations = [each.ok() for each in schema.get_all_operations()]
+    found: Counter[int] = Counter()
+    per_operation = -(-requests // len(operations))
+    for operation in operations:
+        if operation.definition.raw["operationId"] not in SKIPPED:
+            _fuzz_operation(operation, per_operation, found, seed)
+    return found
+
+
+def _fuzz_operation(operation: object, count: int, found: Counter[int], seed: int) -> None:
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy())  # type: ignore[attr-defined]
+    def send(case: schemathesis.Case) -> None:
+        response = case.call(headers=bearer(TOKEN_TEXT), timeout=30)
+        found[response.status_code] += 1
+        assert response.status_code < 500 or response.status_code in (502, 503, 504), response.text[:2000]
+        case.validate_response(response, excluded_checks=EXCLUDED)
+
+    send()
+
+
+EXCLUDED = [
+    schemathesis.checks.not_a_server_error,
+    schemathesis.specs.openapi.checks.positive_data_acceptance,
+    schemathesis.specs.openapi.checks.negative_data_rejection,
+    schemathesis.specs.openapi.checks.ignored_auth,
+    schemathesis.specs.openapi.checks.missing_required_header,
+    schemathesis.specs.openapi.checks.unsupported_method,
+]
+"""A 502 of a tool is no error of ours, and what is valid by the schema may still be refused: an unknown tool."""
+
+
+async def run(requests: int) -> Counter[int]:
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        async with serving(world.reeve()) as server:
+            token = new_stored(TOKEN_TEXT, kind=TOKEN, user="fuzz", role=Role.ADMIN, now=time.time())
+            await server.reeve.credentials.add(token)
+            await server.until(bearer(TOKEN_TEXT), 200, user="fuzz")
+            return await asyncio.to_thread(fuzz, server.url, requests)
+
+
+def main() -> int:
+    requests = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
+    found = asyncio.run(run(requests))
+    sys.stdout.write(f"{sum(found.values())} requests: {dict(sorted(found.items()))}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
