@@ -31,6 +31,7 @@ from toolreeve.execution.recovery import suggest
 from toolreeve.information_flow.stage import InformationFlow
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
+from toolreeve.policy.shadow import decide_shadow
 from toolreeve.policy.trial import decide_trial
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
@@ -116,6 +117,7 @@ class Pipeline:
         if not self.flow.is_plain(action):
             await self.flow.prepare(action)
         meta.verdict = self._decide(action)
+        entry.shadow = decide_shadow(action, meta.verdict, self.policy())
         if meta.verdict.decision is Decision.ALLOW and meta.verdict.runs is not Confinement.WORK:
             output = await self.confinement.run(action, entry)
             if output is not None:

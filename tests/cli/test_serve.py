@@ -68,6 +68,7 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     url = process.stderr.readline().decode().split()[-1]
     limits = process.stderr.readline()
     link = process.stderr.readline().decode().split()[-1]
+    secrets = process.stderr.readline()
     console = httpx2.get(link, timeout=20)
     can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     listed = httpx2.post(url, json=request("tools/list", meta=can), headers=LISTING, timeout=20).json()
@@ -78,6 +79,7 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     notes = [line for line in err.splitlines() if b"secrets are kept" not in line]
     assert (process.returncode, out, notes) == (0, b"", [])
     assert limits.startswith(b"toolreeve: at most connections: ")
+    assert secrets.startswith(b"toolreeve: secrets are kept in ")
     assert (console.status_code, console.headers["location"]) == (303, "/")
 
 

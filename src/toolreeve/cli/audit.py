@@ -65,7 +65,7 @@ def _parse_filter(values: dict[str, str | None], **defaults: str) -> "Filter":
 
 
 @asynccontextmanager
-async def _open(options: Options) -> "AsyncIterator[Audit | None]":
+async def open_audit(options: Options) -> "AsyncIterator[Audit | None]":
     """The record, read-only; None if nothing was ever recorded."""
     from toolreeve.config.xdg import DATABASE
     from toolreeve.record.audit import Audit
@@ -109,7 +109,7 @@ def list_(last: int, everywhere: bool, **filters: str | None) -> int:  # noqa: F
 
 
 async def _list(options: Options, wanted: "Filter", last: int) -> "Sequence[AuditRecord]":
-    async with _open(options) as found:
+    async with open_audit(options) as found:
         return [] if found is None else await found.list(wanted, limit=last)
 
 
@@ -181,7 +181,7 @@ def show(call_id: str) -> int:
 
 
 async def _show(options: Options, call_id: str) -> "Sequence[AuditRecord]":
-    async with _open(options) as found:
+    async with open_audit(options) as found:
         return [] if found is None else await found.show(call_id)
 
 
@@ -214,7 +214,7 @@ def _new_file(path: Path) -> IO[bytes]:
 
 
 async def _export(options: Options, form: str, stream: IO[bytes], wanted: "Filter") -> int:
-    async with _open(options) as found:
+    async with open_audit(options) as found:
         return 0 if found is None else await found.export(form, stream, wanted)
 
 
@@ -237,7 +237,7 @@ def verify(expect: str | None, archived: IO[bytes] | None) -> int:
 async def _verify(options: Options, expect: str | None) -> int:
     from toolreeve.record.verify import Verification
 
-    async with _open(options) as found:
+    async with open_audit(options) as found:
         if found is None and expect is None:
             _print_verification(options, Verification())
             return ExitStatus.OK
@@ -255,7 +255,7 @@ async def _verify_archive(options: Options, archived: IO[bytes], expect: str | N
 
     heads = {expect or ""}
     if expect is None:
-        async with _open(options) as found:
+        async with open_audit(options) as found:
             known = [] if found is None else await found.list(Filter(kind=ARCHIVED), limit=10_000)
             heads = {str(record.body.get("head")) for record in known}
     hashes = {bytes.fromhex(head) for head in heads if _HASH.fullmatch(head)}

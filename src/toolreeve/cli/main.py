@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "approvals": ("toolreeve.cli.approvals:approvals", "List and answer pending approvals."),
     "quarantine": ("toolreeve.cli.quarantine:quarantine", "List, show, release and delete quarantined files."),
     "undo": ("toolreeve.cli.undo:undo", "Undo the file changes of a call or a session."),
-    "policy": ("toolreeve.cli.policy:policy", "Check, explain and test policy files."),
+    "policy": ("toolreeve.cli.policy:policy", "Check, explain, test, simulate, import and suggest policy rules."),
     "config": ("toolreeve.cli.config:config", "Show the configuration, its schema and its files."),
     "adopt": ("toolreeve.cli.adopt:adopt", "Adopt the MCP servers of other clients."),
     "hook": ("toolreeve.cli.hooks:hook", "Answer one hook event of an agent client."),

@@ -12,6 +12,7 @@ import click
 from toolreeve.cli.arguments import BadArgument, parse_pairs, read_text
 from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import count, print_json, print_table, print_text
+from toolreeve.cli.policy_review import import_policy, simulate, suggest
 from toolreeve.cli.suggestions import complete_arguments, complete_tools
 from toolreeve.core import json
 from toolreeve.core.errors import ConfigError, ConfigErrors, ExitStatus
@@ -31,7 +32,7 @@ class PolicyFile:
 
 @click.group(cls=CliGroup)
 def policy() -> None:
-    """Check, explain and test policy files."""
+    """Check, explain, test, simulate, import and suggest policy rules."""
 
 
 @policy.command()
@@ -141,6 +142,11 @@ async def _explain(options: Options, tool: str, pairs: Sequence[str], cost: floa
         except BadArgument as problem:
             raise click.UsageError(str(problem)) from None
         return runtime.explain(tool, args, estimated_cost=cost)
+
+
+policy.add_command(simulate)
+policy.add_command(suggest)
+policy.add_command(import_policy)
 
 
 @policy.command()

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import Failure, Meta, Success
+from toolreeve.core.verdict import Verdict
 
 
 class ConfinedRun(NamedTuple):
@@ -20,7 +21,8 @@ class Entry:
     `crash` is the traceback of an exception of the tool, for the record only. `intended` means that an intent is
     durable and an outcome must follow. `only` are the paths of the changes that a person allowed to keep; None for
     all. `preview` is what a trial of the call changed, for the question about it.
-    `tried` is the confined run before the call was asked about."""
+    `tried` is the confined run before the call was asked about. `shadow` is what rules that are not enforced would have
+    decided, if something else."""
 
     __slots__ = (
         "action",
@@ -33,6 +35,7 @@ class Entry:
         "only",
         "outcome",
         "preview",
+        "shadow",
         "started",
         "tried",
         "waited",
@@ -50,5 +53,6 @@ class Entry:
         self.only: tuple[str, ...] | None = None
         self.preview = ""
         self.tried: ConfinedRun | None = None
+        self.shadow: Verdict | None = None
         self.outcome: Success | Failure | None = None
         self.meta = Meta(call_id=call.id, tool=call.tool, session=call.session)

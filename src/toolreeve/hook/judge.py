@@ -21,6 +21,7 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.hook.client_tools import ClientCall, translate
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide, with_rationale
+from toolreeve.policy.shadow import decide_shadow
 from toolreeve.runtime.policy_source import PolicySource
 
 _ON_FILES = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
@@ -41,8 +42,11 @@ class ClientRequest:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
+    """`shadow` is what rules that are not enforced would have decided, if something else."""
+
     action: Action
     verdict: Verdict
+    shadow: Verdict | None
 
 
 class Judge:
@@ -80,7 +84,9 @@ class Judge:
         state = self._policy()
         verdict = with_rationale(decide(action, state), action)
         stricter = max(self._objections(action), key=lambda each: each.decision, default=verdict)
-        return JudgedCall(action, stricter if stricter.decision > verdict.decision else verdict)
+        if stricter.decision > verdict.decision:
+            verdict = stricter
+        return JudgedCall(action, verdict, decide_shadow(action, verdict, state))
 
     def _new_action(self, call: ClientCall, request: ClientRequest) -> Action:
         settings = self._configuration.settings

@@ -76,6 +76,7 @@ class HookService:
         entry.action = judged.action
         entry.meta.tool = judged.action.spec.name
         entry.meta.verdict = judged.verdict
+        entry.shadow = judged.shadow
         if judged.verdict.decision is Decision.DENY:
             entry.outcome = Failure(ErrorCode.DENIED, judged.verdict.reason)
         if (written := self._journal.close(entry)) is not None:

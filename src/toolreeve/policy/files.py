@@ -25,7 +25,7 @@ from toolreeve.policy.schema import MAX_RULES, policy_schema
 _UNKNOWN = re.compile(r"unknown '([^']+)'")
 _MEANT = re.compile(r"did you mean '([^']+)'")
 _SCHEMA = Schema(policy_schema())
-_NOT_RULE = ("matches", "not_matches", "expires")
+_NOT_RULE = ("matches", "not_matches", "expires", "enforce")
 
 
 class ActionBuilder(Protocol):
@@ -81,12 +81,15 @@ class _PolicyReader:
         self._tighten_only = tighten_only
         self._now = now
         self._tools = tools
+        self._enforce = True
 
     def rules(self) -> tuple[PermissionRule, ...]:
         value = _plain(self.document.value)
         if value is None:
             return ()
         invalid = self._check_schema(value)
+        if isinstance(value, Mapping) and value.get("enforce") is False:
+            self._enforce = False
         written = value.get("rules") if isinstance(value, Mapping) else None
         for index, entry in enumerate(written[:MAX_RULES] if isinstance(written, list) else []):
             if index not in invalid:
@@ -117,6 +120,7 @@ class _PolicyReader:
         rule = PermissionRule(
             **{key: value for key, value in entry.items() if key not in _NOT_RULE},
             expires=expires,
+            enforce=entry.get("enforce", self._enforce),
             tighten_only=self._tighten_only,
             source=self.document.source,
             line=self.document.line(path),
@@ -154,7 +158,8 @@ class _PolicyReader:
 
     def _check_shadows(self) -> None:
         numbers = {matcher: index for index, matcher in self.matchers.items()}
-        for matcher, other in shadowed(list(self.matchers.values())):
+        enforced = [matcher for matcher in self.matchers.values() if matcher.rule.enforce]
+        for matcher, other in shadowed(enforced):
             self._refuse(
                 f"never decides: the rule {other.rule.label!r} (line {other.rule.line}) always decides first",
                 ("rules", numbers[matcher]),

@@ -48,7 +48,8 @@ class PermissionRule:
     where all that the command changes lies below these directories. `session` and `origin` (globs) limit where the
     rule applies, `expires` (seconds since 1970) until when. An ask with `approvals` needs that many people. A
     `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule does not match an effect
-    that merely may reach its target.
+    that merely may reach its target. A rule that is not to `enforce` decides nothing: what it would have decided is
+    recorded.
     """
 
     decision: Decision | str
@@ -78,6 +79,7 @@ class PermissionRule:
     advice: str = ""
     tighten_only: bool = False
     only_certain: bool = False
+    enforce: bool = True
     source: str = "code"
     line: int | None = None
 

@@ -21,6 +21,7 @@ def policy_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "version": {"enum": [1], "description": "The version of this format."},
+            "enforce": {"type": "boolean", "description": _ENFORCE + " Holds for every rule that does not say itself."},
             "rules": {"type": "array", "items": {"$ref": "#/$defs/rule"}, "maxItems": MAX_RULES},
         },
         "additionalProperties": False,
@@ -40,6 +41,7 @@ def _one_or_more(item: Mapping[str, Any], description: str) -> dict[str, Any]:
     return {"anyOf": [dict(item), {"type": "array", "items": dict(item), "minItems": 1}], "description": description}
 
 
+_ENFORCE = "false: shadow mode, which decides nothing and records what would have been decided."
 _DANGERS = [level.value for level in DangerLevel]
 _SCALAR_TEXT = {"type": "string", "minLength": 1}
 _CONDITIONS = {"$ref": "#/$defs/condition"}
@@ -93,6 +95,7 @@ _RULE: dict[str, Any] = {
         "mode": _one_or_more({"enum": [mode.value for mode in PermissionMode]}, "The modes in which the rule applies."),
         "session": _text("The sessions in which the rule applies; * and ? are wildcards."),
         "origin": _text("The door the call came through, such as python, cli or mcp."),
+        "enforce": {"type": "boolean", "description": _ENFORCE},
         "priority": {"type": "integer", "description": "Of ask and allow rules that match, the highest decides."},
         "expires": _text("The last day of the rule (2030-12-31) or its last moment (2030-12-31T12:00:00Z)."),
         "approvals": {

@@ -73,6 +73,8 @@ class PolicyState:
     deletes: int = ACCEPT_EDITS_DELETES
     hides_reads: bool = False
     read_guard: str | None = None
+    shadow: "PolicyState | None" = None
+    """The same policy with the rules that are not enforced; None if all are."""
     tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
     index: dict[str | None, list[tuple[int, Matcher]]] = field(default_factory=dict)
 
@@ -93,7 +95,24 @@ class PolicyState:
         hides_reads: bool = False,
     ) -> "PolicyState":
         """Compile a policy for the workspace at `root`. Raises ToolreeveError for an invalid rule."""
-        compiled = compile_rules(rules, root)
+        enforced_rules = [rule for rule in rules if rule.enforce]
+        shadow: PolicyState | None = None
+        if len(enforced_rules) < len(rules):
+            shadow = PolicyState.of(
+                mode=mode,
+                allowed_tools=allowed_tools,
+                denied_tools=denied_tools,
+                rules=[replace(rule, enforce=True) for rule in rules],
+                floor=floor,
+                budget=budget,
+                root=root,
+                now=now,
+                writable=writable,
+                confinements=confinements,
+                deletes=deletes,
+                hides_reads=hides_reads,
+            )
+        compiled = compile_rules(enforced_rules, root)
         compiled_floor = compile_rules(floor, root)
         if any(matcher.decision is not Decision.DENY for matcher in compiled_floor):
             raise ToolreeveError("the floor can only deny: give it rules whose decision is deny")
@@ -121,6 +140,7 @@ class PolicyState:
             confinements=frozenset(enforced - {Confinement.WORK}),
             deletes=deletes,
             hides_reads=hides_reads,
+            shadow=shadow,
             read_guard=next((each.rule.label for each in (*compiled_floor, *compiled) if each.guards_reads), None),
         )
 

@@ -195,6 +195,8 @@ class Journal:
             body["runs"] = meta.ran_in.value
         if meta.trial is not None:
             body["trial"] = dict(meta.trial)
+        if entry.shadow is not None:
+            body["would"] = _decision(entry.shadow)
         if entry.crash:
             body["traceback"] = entry.crash
         if meta.quarantined:

@@ -50,6 +50,7 @@ from toolreeve.scripted.catalogue import CatalogueChange
 if TYPE_CHECKING:
     from toolreeve.policy.explanation import Explanation
     from toolreeve.record.agent_runs import AgentRunTable
+    from toolreeve.runtime.policy_review import PolicyReview
     from toolreeve.runtime.sync import SyncToolreeve
     from toolreeve.upstream.pool import ServerPool
     from toolreeve.upstream.tools.pins import Pins
@@ -441,6 +442,13 @@ class Toolreeve:
     def audit(self) -> Audit:
         """The record of all calls: `recent`, `list`, `show`, `export`, `verify`."""
         return self._parts.audit
+
+    async def review_policy(self) -> "PolicyReview":
+        """The policy over recorded calls: what another would decide, and rules for what is approved often."""
+        from toolreeve.runtime.policy_review import PolicyReview
+
+        await self._parts.pipeline.find_confinements()
+        return PolicyReview(self.configuration, self.audit, self._parts.policy().confinements)
 
     @property
     def journal(self) -> Journal:

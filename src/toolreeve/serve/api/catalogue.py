@@ -11,6 +11,7 @@ from toolreeve.serve.api.endpoint import ApiRequest, Endpoint, Endpoints
 from toolreeve.serve.api.events import events
 from toolreeve.serve.api.openapi import new_document
 from toolreeve.serve.api.policy import policy
+from toolreeve.serve.api.policy_review import policy_review
 from toolreeve.serve.api.servers import servers
 from toolreeve.serve.api.system import system
 from toolreeve.serve.api.tokens import tokens
@@ -26,7 +27,21 @@ async def show_openapi(request: ApiRequest) -> dict[str, Any]:  # noqa: ARG001
     return document()
 
 
-TOPICS = (about, system, tools, activity, calls, approvals, policy, audit, servers, tokens, webhooks, events)
+TOPICS = (
+    about,
+    system,
+    tools,
+    activity,
+    calls,
+    approvals,
+    policy,
+    policy_review,
+    audit,
+    servers,
+    tokens,
+    webhooks,
+    events,
+)
 """Of two that match a path, the first one answers: `/calls/histogram` precedes `/calls/{call_id}`."""
 ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for topic in TOPICS for endpoint in topic.found)
 

@@ -1,0 +1,52 @@
+from tests.serve.api.api_server import serving
+from tests.world import World
+from toolreeve.core.call import Role
+
+
+async def test_a_policy_is_checked_and_simulated_over_http(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        token = await server.token(Role.ADMIN)
+        for _ in range(2):
+            await server.call("calculate", {"expression": "1+1"}, headers=token)
+        good = "rules:\n  - {id: never, tool: calculate, decision: deny}\n"
+        bad = "rules:\n  - {tool: calculate, decsion: deny}\n"
+
+        checked = (await server.client.post("/api/v1/policy/check", json={"policy": good}, headers=token)).json()
+        wrong = (await server.client.post("/api/v1/policy/check", json={"policy": bad}, headers=token)).json()
+        found = (await server.client.post("/api/v1/policy/simulate", json={"policy": good}, headers=token)).json()
+
+    assert checked == {"ok": True, "rules": 1, "problems": []}
+    assert (wrong["ok"], wrong["problems"][0]["line"]) == (False, 2)
+    assert (found["total"], found["changed"]) == (2, 2)
+    assert found["by"] == [{"from": "allow", "to": "deny", "n": 2}]
+    assert found["calls"][0]["rule"] == "never"
+
+
+async def test_the_arguments_of_others_are_not_shown(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        admin = await server.token(Role.ADMIN)
+        operator = await server.token(Role.OPERATOR)
+        await server.call("calculate", {"expression": "1+1"}, headers=admin)
+        body = {"policy": "rules:\n  - {tool: calculate, decision: deny}\n"}
+
+        found = (await server.client.post("/api/v1/policy/simulate", json=body, headers=operator)).json()
+
+    assert [call["args"] for call in found["calls"]] == [None]
+
+
+async def test_viewers_may_not_look_at_the_policy(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        viewer = await server.token(Role.VIEWER)
+
+        answer = await server.client.get("/api/v1/policy/suggestions", headers=viewer)
+
+    assert answer.status_code == 403
+
+
+async def test_suggestions_are_empty_before_anything_was_approved(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        token = await server.token(Role.OPERATOR)
+
+        answer = await server.client.get("/api/v1/policy/suggestions?since=1d", headers=token)
+
+    assert answer.json() == {"suggestions": []}
