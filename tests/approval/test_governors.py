@@ -175,14 +175,23 @@ async def test_a_script_that_fails_hangs_or_prints_no_json_approves_nothing(worl
     assert not (world.workspace / "a.md").exists()
 
 
-async def serve_once(reply: bytes, status: str = "200 OK") -> tuple[Any, int, list[bytes]]:
+class Heard(list[bytes]):
+    """The requests that came; `came` is set with the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = asyncio.Event()
+
+
+async def serve_once(reply: bytes, status: str = "200 OK") -> tuple[Any, int, Heard]:
     """An HTTP server on a free port that answers everything alike."""
-    heard: list[bytes] = []
+    heard = Heard()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         size = next(int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line)
         heard.append(head + await reader.readexactly(size))
+        heard.came.set()
         writer.write(f"HTTP/1.1 {status}\r\ncontent-length: {len(reply)}\r\nconnection: close\r\n\r\n".encode() + reply)
         await writer.drain()
         writer.close()

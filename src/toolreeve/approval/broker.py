@@ -24,7 +24,7 @@ from toolreeve.approval.answers import (
 )
 from toolreeve.approval.automatic import AutomaticAnswer, AutomaticApproval
 from toolreeve.approval.card import find_withheld, summarize
-from toolreeve.approval.channel import Channel
+from toolreeve.approval.channel import Announcer, Channel
 from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.decision import AlreadyAnswered, Decided, Respondent, decide
 from toolreeve.approval.grants import Grants
@@ -123,7 +123,7 @@ class Broker:
     def can_ask_now(self, call: ToolCall) -> bool:
         """Whether an answer can come while the call waits for it."""
         asks_client = call.peer is not None and call.peer.can_ask and not call.peer.defers
-        return asks_client or any(channel.available() for channel in self.channels)
+        return asks_client or any(channel.available() and not _announces(channel) for channel in self.channels)
 
     async def settle(self, action: Action, verdict: Verdict, *, version: str = "", preview: str = "") -> Approval:
         """`preview` shows what the call changed on trial. Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT,
@@ -170,7 +170,7 @@ class Broker:
             if peer.defers:
                 raise await self._defer(peer, action, request)
             channels = [PeerChannel(peer), *channels]
-        if channels:
+        if any(not _announces(channel) for channel in channels):
             return await self._ask(action, request, channels, version)
         raise await self._file(action, request)
 
@@ -294,6 +294,9 @@ class Broker:
         if new:
             self._emit_requested(replace(request, id=row.id), ["pending"])
             logger.warning("a call to %r waits for approval: see `toolreeve approvals show %s`", request.tool, row.id)
+            for channel in self.channels:
+                if isinstance(channel, Announcer):
+                    await channel.announce(replace(request, id=row.id, digest=row.digest))
         return _pending(request, row)
 
     async def _continue(self, prior: PriorAnswer, action: Action, request: Request, version: str) -> Approval:
@@ -456,6 +459,10 @@ _OUTCOMES = {
     ErrorCode.APPROVAL_TIMEOUT: "timeout",
     ErrorCode.PERMISSION: "unanswered",
 }
+
+
+def _announces(channel: Channel) -> bool:
+    return isinstance(channel, Announcer)
 
 
 def _holder(action: Action) -> str:

@@ -20,3 +20,13 @@ class Channel(Protocol):
         ...
 
     async def ask(self, request: Request) -> Answer: ...
+
+
+@runtime_checkable
+class Announcer(Protocol):
+    """A channel that only tells people of a question; it is answered elsewhere."""
+
+    @property
+    def announces(self) -> bool: ...
+
+    async def announce(self, request: Request) -> None: ...

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.approval.card import card, redact_texts
-from toolreeve.approval.decision import Invalid, Outcome, QuestionChanged, Respondent, UnknownQuestion, decide
+from toolreeve.approval.decision import (
+    Invalid,
+    Outcome,
+    QuestionChanged,
+    Respondent,
+    UnknownQuestion,
+    decide,
+)
+from toolreeve.approval.links import LinkSigner
 from toolreeve.approval.pending import read_question
 from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.core.call import Principal
@@ -56,6 +64,8 @@ class Approvals:
         redact: Callable[[str], str] = str,
         home: str = "",
         dead_time: float = 0.0,
+        links: LinkSigner | None = None,
+        link_url: str = "",
     ) -> None:
         self.store = store
         self._grants = grants
@@ -64,6 +74,8 @@ class Approvals:
         self._redact = redact
         self._home = home
         self._dead_time = dead_time
+        self._links = links
+        self._link_url = link_url.rstrip("/")
 
     async def list(
         self, *, state: str = PENDING, cursor: str | None = None, limit: int = 50, newest_first: bool | None = None
@@ -137,6 +149,30 @@ class Approvals:
             now=self._now(),
             dead_time=self._dead_time if dead_time is None else dead_time,
         )
+
+    def new_link(self, request: Request) -> str:
+        """The address at which whoever holds it can see the question and, in a second step, answer it once."""
+        return f"{self._link_url}/approve/{self._signer.sign(request.id, request.digest)}"
+
+    async def open_link(self, token: str) -> dict[str, Any] | None:
+        """The card that a link leads to; None if the question is gone. Decides nothing. Raises BadLink."""
+        return await self.show(self._signer.verify(token).question)
+
+    async def decide_by_link(self, token: str, *, answer: str, note: str = "") -> Outcome:
+        """Answer with the link as the credential: this call only, without edits. It works once, because the question
+        that it names is decided once. Raises BadLink."""
+        claim = self._signer.verify(token)
+        if answer not in ("allow", "deny"):
+            return Invalid(problem=f"the answer must be 'allow' or 'deny', not {answer!r:.40}")
+        return await self.decide(
+            claim.question, answer=answer, by="holder", digest=claim.digest, note=note, channel="link"
+        )
+
+    @property
+    def _signer(self) -> LinkSigner:
+        if self._links is None:
+            raise ToolreeveError("this runtime makes no links")
+        return self._links
 
     async def changes(self, since: int | None = None) -> AsyncGenerator[ApprovalChange, None]:
         """Every change from now on, or after the change `since`, of any process that shares the record."""

@@ -5,6 +5,7 @@ configuration; a configuration that is passed whole is mixed with nothing else.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channel import Channel
 from toolreeve.approval.grants import Grants
+from toolreeve.approval.links import LinkSigner
 from toolreeve.approval.preview import previewer
 from toolreeve.approval.request import Choice
 from toolreeve.config import Configuration, Settings, from_settings, load
@@ -26,6 +28,7 @@ from toolreeve.config.guard_table import guard_table
 from toolreeve.config.servers import servers_from_code
 from toolreeve.config.xdg import DATABASE
 from toolreeve.core.action import Action
+from toolreeve.core.atomic import write_private
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.secrets.redactor import Redactor
@@ -230,6 +233,21 @@ def _root(workspace: str) -> Mapping[str, str]:
     return {"uri": path.as_uri(), "name": path.name}
 
 
+def _load_link_key(state: Path) -> bytes:
+    """The key of links to questions, shared by all processes of the same state directory."""
+    path = state / "link.key"
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own = path.with_name(f"{path.name}.{os.getpid()}")
+    write_private(own, os.urandom(32))
+    with contextlib.suppress(FileExistsError):  # of two processes, the first one's key counts
+        path.hardlink_to(own)
+    own.unlink()
+    return path.read_bytes()
+
+
 def _check_arguments(registry: ToolRegistry, tool: str, args: Mapping[str, Any]) -> None:
     """Raises ToolError for arguments that the tool does not take."""
     registry.resolve(tool, hidden=True).input.parse(args)
@@ -284,6 +302,10 @@ class Assembly:
             redact=self.redactor.text,
             home=configuration.home,
             dead_time=settings.approval.dead_time,
+            links=LinkSigner(
+                partial(_load_link_key, state), now=time.time, lifetime=settings.approval.pending_hours * 3600
+            ),
+            link_url=settings.approval.link_url,
         )
         self.commits = Commits(state, time.time)
         self.undo = Undo(
@@ -359,7 +381,7 @@ class Assembly:
             redact=self.redactor.text,
         )
         self.broker = Broker(
-            channels,
+            [*channels, *self._new_notifications(configuration)],
             now=time.time,
             timeout=settings.approval.timeout,
             emit=self.events.pass_on,
@@ -437,6 +459,16 @@ class Assembly:
             emit=self.events.server,
             forget=self.limiters.forget,
         )
+
+    def _new_notifications(self, configuration: Configuration) -> Sequence[Channel]:
+        """Raises ToolreeveError without the extra `notify`, or for an address that is not valid."""
+        addresses = configuration.settings.approval.notify
+        if not addresses:
+            return ()
+        from toolreeve.approval.channels.notification import NotificationChannel, new_sender
+
+        send = new_sender([configuration.reveal(each, key="approval.notify") for each in addresses])
+        return (NotificationChannel(send, self.approvals.new_link, redact=self.redactor.text),)
 
     def _new_automatic(self, configuration: Configuration) -> "AutomaticApproval | None":
         """Raises ConfigErrors for a file that is not valid."""

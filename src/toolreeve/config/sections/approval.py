@@ -42,6 +42,18 @@ class Approval:
             at_least=0,
         ),
     ] = 0.0
+    notify: Annotated[
+        tuple[str, ...],
+        Field(
+            "Services that are notified of every question, as Apprise URLs; ${secret:NAME} keeps credentials out of "
+            "the file. Needs the extra notify.",
+            ProjectScope.NEVER,
+        ),
+    ] = ()
+    link_url: Annotated[
+        str,
+        Field("The address of your console, for the links in notifications.", ProjectScope.NEVER),
+    ] = "http://127.0.0.1:8765"
     auto_approval_file: Annotated[
         str | None,
         Field(

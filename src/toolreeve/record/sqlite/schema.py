@@ -231,4 +231,7 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX deliveries_due ON deliveries (webhook, state, task, id)
     """,
+    """
+    CREATE INDEX approvals_overdue ON approvals (expires) WHERE state IN ('pending', 'allowed', 'edited', 'denied');
+    """,
 )
