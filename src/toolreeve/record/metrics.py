@@ -21,6 +21,7 @@ OTHER = "(other)"
 BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 
 Gauge = Callable[[], float]
+LabelledGauge = Callable[[], Mapping[str, float]]
 
 
 class _Histogram:
@@ -59,6 +60,7 @@ class Metrics:
         self._cache: Counter[tuple[str, str]] = Counter()
         self._gauges: dict[str, tuple[str, Gauge]] = {}
         self._totals: dict[str, tuple[str, Gauge]] = {}
+        self._labelled: dict[str, tuple[str, str, LabelledGauge]] = {}
         self._breakers = breakers
         self._in_flight = 0
 
@@ -94,6 +96,10 @@ class Metrics:
         """Export a value kept elsewhere. A name that ends in `_total` is a counter, any other a gauge."""
         group = self._totals if name.endswith("_total") else self._gauges
         group[name] = (meaning, read)
+
+    def watch_each(self, name: str, meaning: str, label: str, read: LabelledGauge) -> None:
+        """As `watch`, with a value for each of some labels; beyond the bound of names they are left out."""
+        self._labelled[name] = (meaning, label, read)
 
     def render(self) -> str:
         """Everything in the Prometheus text format."""
@@ -147,6 +153,10 @@ class Metrics:
         )
         for name, (meaning, read) in self._gauges.items():
             yield GaugeMetricFamily(name, meaning, value=read())
+        for name, (meaning, label, read_each) in self._labelled.items():
+            values = dict(list(read_each().items())[: self._names])
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield _family(kind, name.removesuffix("_total"), meaning, (label,), values)
         for name, (meaning, read) in self._totals.items():
             yield CounterMetricFamily(name.removesuffix("_total"), meaning, value=read())
 

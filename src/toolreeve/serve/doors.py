@@ -63,6 +63,8 @@ async def new_application(
         doctor=doctor,
         clients=clients,
     )
+    webhooks = WebhookDispatcher(reeve, reeve.webhooks, draw=random.random)
+    _watch(services, webhooks)
     stops = [handlers.close, feed.close]
 
     def stop() -> None:
@@ -72,7 +74,6 @@ async def new_application(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(mcp.open())
         await services.refresh_tokens()
-        webhooks = WebhookDispatcher(reeve, reeve.webhooks, draw=random.random)
         for work in (feed.run(), webhooks.run(), _follow_tokens(services)):
             stack.push_async_callback(_end, asyncio.create_task(work))
         stack.push_async_callback(services.running.close)
@@ -82,9 +83,32 @@ async def new_application(
 
 def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:
     async def metrics(_: Request) -> Response:
+        await services.count_waiting()
         return PlainTextResponse(services.reeve.metrics.render(), media_type=METRICS_TYPE)
 
     return [Route(MCP, mcp), Route("/metrics", metrics), *ApiRouter(ENDPOINTS, services).routes()]
+
+
+def _watch(services: ApiServices, webhooks: WebhookDispatcher) -> None:
+    """The metrics of the server itself, besides those of the runtime."""
+    reeve = services.reeve
+    waiting = services.waiting
+    watch = reeve.metrics.watch
+    watch("toolreeve_approvals_pending", "Questions that wait for a person.", lambda: waiting["approvals"])
+    watch("toolreeve_webhook_deliveries_pending", "Deliveries that wait.", lambda: waiting["deliveries"])
+    watch("toolreeve_webhook_dead_letters", "Deliveries that were given up.", lambda: waiting["dead"])
+    watch("toolreeve_event_listeners", "Open event streams.", lambda: services.feed.listeners)
+    watch("toolreeve_budget_spent_dollars", "Spent of the budget.", lambda: reeve.budget.spent if reeve.budget else 0)
+    watch(
+        "toolreeve_budget_limit_dollars", "The budget; 0 for none.", lambda: reeve.budget.limit if reeve.budget else 0
+    )
+    each = reeve.metrics.watch_each
+    each("toolreeve_webhook_attempts_total", "Attempts to deliver.", "outcome", lambda: webhooks.outcomes)
+    each("toolreeve_upstream_up", "1 for a connected MCP server.", "server", lambda: _upstreams(reeve))
+
+
+def _upstreams(reeve: "Toolreeve") -> dict[str, float]:
+    return {status.name: float(status.state == "up") for status in reeve.fleet.status()}
 
 
 def _public_routes(services: ApiServices) -> list[BaseRoute]:

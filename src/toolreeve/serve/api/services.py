@@ -1,6 +1,7 @@
 """What the endpoints use besides the runtime."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,15 @@ class ApiServices:
     started: float = 0.0
     inbox: InboxChannel = field(default_factory=InboxChannel)
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+    waiting: Counter[str] = field(default_factory=Counter)
     chain: ChainState = field(default_factory=ChainState)
+
+    async def count_waiting(self) -> None:
+        """Count what waits, for the metrics."""
+        found = (await self.reeve.webhooks.statistics()).values()
+        self.waiting["approvals"] = await self.reeve.approvals.count()
+        self.waiting["deliveries"] = sum(each.pending for each in found)
+        self.waiting["dead"] = sum(each.dead for each in found)
 
     async def refresh_tokens(self) -> None:
         """Accept what is stored now, and nothing else that was."""

@@ -1,0 +1,50 @@
+"""All doors together: metrics that the dashboards and alerts rely on, and what needs a credential."""
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+
+from tests.serve.api.api_server import serving
+from tests.world import World
+from toolreeve.core.call import Role
+
+GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
+NAME = re.compile(r"\btoolreeve_[a-z_]+\b")
+
+
+def exported(text: str) -> set[str]:
+    """The names of all samples, declared or present."""
+    declared = re.findall(r"^# TYPE (\S+) (\S+)", text, re.MULTILINE)
+    names = {name for name, _ in declared}
+    return names | {
+        f"{name}{end}" for name, kind in declared if kind == "histogram" for end in ("_bucket", "_sum", "_count")
+    }
+
+
+async def test_every_metric_of_the_dashboard_and_the_alerts_exists(world: World) -> None:
+    dashboard = json.loads((GRAFANA / "dashboard.json").read_text())
+    alerts = yaml.safe_load((GRAFANA / "alerts.yaml").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    queries += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    async with serving(world.reeve()) as server:
+        await server.call("calculate", {"expression": "1"})
+        answer = await server.client.get("/metrics")
+
+    used = {name for query in queries for name in NAME.findall(query)}
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert len(used) >= 15
+    assert used - exported(answer.text) == set()
+
+
+async def test_metrics_need_a_credential_once_there_are_tokens_and_health_never_does(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        viewer = await server.token(Role.VIEWER)
+        answers = [
+            await server.client.get("/metrics"),
+            await server.client.get("/metrics", headers=viewer),
+            await server.client.get("/health"),
+        ]
+
+    assert [each.status_code for each in answers] == [401, 200, 200]
