@@ -34,6 +34,7 @@ from toolreeve.serve.tokens import Credential, Tokens
 SHUTDOWN_GRACE = 5.0
 """Seconds that running requests get to complete when the server stops."""
 MCP = "/mcp"
+WEBSOCKET = f"{PREFIX}/events/ws"
 
 
 @runtime_checkable
@@ -80,8 +81,9 @@ class Application:
             return None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            raise ValueError(f"{scope['type']} is not served here")
+        if scope["type"] == "websocket":
+            await self._serve_websocket(scope, receive, send)
+            return
         try:
             if (allowed_origin := self._access.allowed_origin(scope["headers"])) is not None:
                 if is_preflight(scope):
@@ -98,6 +100,20 @@ class Application:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await self._refusal(refusal, scope, headers)(scope, receive, send)
             return
+        await self._router(scope, receive, send)
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A browser's cookie counts only together with its Origin, which is ours: no other page can connect."""
+        scope["headers"] = [(name.lower(), value) for name, value in scope["headers"]]
+        try:
+            credential = self._access.admit(scope["headers"], cookies=True)
+            if credential.csrf and not any(name == b"origin" for name, _ in scope["headers"]):
+                raise AccessRefused(403, "a browser's connection needs its Origin")
+        except AccessRefused as refusal:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008, "reason": refusal.reason})
+            return
+        scope[CREDENTIAL] = credential
         await self._router(scope, receive, send)
 
     def _is_public(self, scope: Scope) -> bool:
@@ -143,6 +159,7 @@ class HttpServer(Server):
             usage=Usage(limits),
             find_fast_handler=application.find_fast_handler,
             admit=None if application.requires_token else find_allowed_uid,
+            websockets=WEBSOCKET.encode(),
         )
         super().__init__(
             Config(

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.core.errors import ToolError
 from toolreeve.serve.access import AccessControl
 from toolreeve.serve.api.catalogue import ENDPOINTS
+from toolreeve.serve.api.events import serve_events
 from toolreeve.serve.api.router import ApiRouter
 from toolreeve.serve.api.running import RunningCalls
 from toolreeve.serve.api.services import ApiServices, Rows, no_rows
-from toolreeve.serve.app import MCP, Application
+from toolreeve.serve.app import MCP, WEBSOCKET, Application
 from toolreeve.serve.console_files import ConsoleFiles
 from toolreeve.serve.event_feed import EventFeed
 from toolreeve.serve.limits import ServerLimits
@@ -86,7 +88,11 @@ def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:
         await services.count_waiting()
         return PlainTextResponse(services.reeve.metrics.render(), media_type=METRICS_TYPE)
 
-    return [Route(MCP, mcp), Route("/metrics", metrics), *ApiRouter(ENDPOINTS, services).routes()]
+    async def events(socket: WebSocket) -> None:
+        await serve_events(socket, services)
+
+    api = ApiRouter(ENDPOINTS, services).routes()
+    return [Route(MCP, mcp), Route("/metrics", metrics), WebSocketRoute(WEBSOCKET, events), *api]
 
 
 def _watch(services: ApiServices, webhooks: WebhookDispatcher) -> None:

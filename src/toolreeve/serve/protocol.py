@@ -25,6 +25,7 @@ from toolreeve.serve.limits import Share, Usage, count, peer_address
 from toolreeve.serve.parser import RequestParser
 from toolreeve.serve.request_queue import LARGEST, PIECE, RequestQueue
 from toolreeve.serve.sender import ResponseSender
+from toolreeve.serve.websocket import WebSocketProtocol, is_upgrade
 
 if TYPE_CHECKING:
     from uvicorn import Config
@@ -47,12 +48,13 @@ class SharedServerState:
     """What the connections of one server share.
 
     `find_fast_handler` returns the fast path for the target and headers of a POST. `admit` returns the uid of the peer
-    process, None if it is not allowed; it is used if no token is required.
+    process, None if it is not allowed; it is used if no token is required. `websockets` is the path of WebSockets.
     """
 
     usage: Usage
     find_fast_handler: Callable[[bytes, Sequence[Header], "HttpProtocol"], FastHandler | None]
     admit: Callable[[socket.socket], int | None] | None = None
+    websockets: bytes = b""
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -73,6 +75,7 @@ class HttpProtocol(asyncio.Protocol):
     ) -> None:
         self._shared = shared
         self._server = server_state
+        self._config = config
         self._app_state = app_state
         self._app: ASGIApp = config.loaded_app
         self._idle_seconds = float(config.timeout_keep_alive)
@@ -162,6 +165,8 @@ class HttpProtocol(asyncio.Protocol):
     # Requests
 
     def data_received(self, data: bytes) -> None:
+        if not self._answered and self._shared.websockets and self._upgrades(data):
+            return
         if self._refusal is not None or self._closing:
             self._discard(len(data))
             return
@@ -170,6 +175,20 @@ class HttpProtocol(asyncio.Protocol):
         arriving = self._queue.arriving
         if self.held or len(data) > PIECE or (arriving is not None and arriving.received > LARGEST):
             self._check_buffered()
+
+    def _upgrades(self, data: bytes) -> bool:
+        """Hand a connection over whose first request opens a WebSocket."""
+        idle = self._queue.current is None and not self._queue.waiting and not self._queue.has_begun_request
+        if not idle or self._refusal is not None or self._closing or self._app is _FOREIGN_USER:
+            return False
+        if not is_upgrade(data, self._shared.websockets):
+            return False
+        self._deadline.clear()
+        handed = WebSocketProtocol(self._config, self._server, self._app_state, self.connection_lost)
+        handed.connection_made(self._transport)
+        self._transport.set_protocol(handed)
+        handed.data_received(data)
+        return True
 
     def read_more(self) -> None:
         self._queue.read_more()

@@ -1,18 +1,23 @@
 """Endpoints of events: a resumable stream of server-sent events."""
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.responses import Response
+from starlette.websockets import WebSocket
 
+from toolreeve.core import json
 from toolreeve.serve.api.call_rows import new_row
-from toolreeve.serve.api.endpoint import SSE, ApiRequest, Endpoints, Query
+from toolreeve.serve.api.endpoint import SSE, ApiRequest, Endpoints, Query, invalid
 from toolreeve.serve.api.problems import Problem
 from toolreeve.serve.api.services import ApiServices
 from toolreeve.serve.api.streams import event_stream, frame
 from toolreeve.serve.event_feed import FedEvent, without_arguments
+from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.tokens import AccessScope, Credential
 
 events = Endpoints("events")
@@ -51,6 +56,49 @@ async def _frames(
     with watching(services, credential):
         async for name, envelope, seq in select_events(services, credential, query, after):
             yield frame(name, envelope, seq)
+
+
+async def serve_events(socket: WebSocket, services: ApiServices) -> None:
+    """The same events over a WebSocket: `{"id", "name", …}` with the members of the envelope."""
+    credential: Credential = socket.scope[CREDENTIAL]
+    try:
+        query = EventQuery.model_validate(dict(socket.query_params))
+    except ValidationError as problem:
+        await socket.close(1008, invalid(problem, "query").detail[:120])
+        return
+    await socket.accept()
+    work = [
+        asyncio.create_task(each)
+        for each in (
+            _send_events(socket, services, credential, query),
+            _discard(socket),
+            _validity(services, credential),
+        )
+    ]
+    await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+    for each in work:
+        each.cancel()
+    await asyncio.gather(*work, return_exceptions=True)
+    with contextlib.suppress(RuntimeError):  # the client has closed it
+        await socket.close(1000 if services.tokens.is_valid(credential) else 1008)
+
+
+async def _send_events(socket: WebSocket, services: ApiServices, credential: Credential, query: EventQuery) -> None:
+    with watching(services, credential):
+        async for name, envelope, seq in select_events(services, credential, query, query.after):
+            await socket.send_text(json.dumps({"id": seq, "name": name, **envelope}).decode())
+
+
+async def _discard(socket: WebSocket) -> None:
+    """What a client sends is of no interest, but that it left is."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+
+
+async def _validity(services: ApiServices, credential: Credential) -> None:
+    """Until the credential is no longer valid."""
+    while services.tokens.is_valid(credential):  # noqa: ASYNC110 - time makes it invalid, too
+        await asyncio.sleep(1)
 
 
 def watching(services: ApiServices, credential: Credential) -> AbstractContextManager[None]:
