@@ -28,7 +28,6 @@ from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.recovery import suggest
-from toolreeve.information_flow.stage import InformationFlow
 from toolreeve.policy.confinement import bounds_of
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.shadow import decide_shadow
@@ -39,6 +38,7 @@ from toolreeve.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from toolreeve.confinement.trials import TrialStage
+    from toolreeve.information_flow.stage import InformationFlow
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Pipeline:
     events: EventPublisher
     services: Services
     trials: "TrialStage"
-    flow: InformationFlow
+    flow: "InformationFlow"
     outputs: OutputStore
     clock: Callable[[], float]
     find_confinements: Callable[[], Awaitable[None]]

@@ -44,12 +44,10 @@ from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import Resolver
-from toolreeve.information_flow.stage import InformationFlow
 from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.offers import covers, find_offers
-from toolreeve.policy.question_facts import describe_parts
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
 from toolreeve.record.blobs import Blobs
@@ -62,7 +60,6 @@ from toolreeve.record.pending import PendingStore
 from toolreeve.record.store import Store
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
-from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.model_catalogue import ConfiguredModels
 from toolreeve.runtime.policy_source import PolicySource
@@ -80,6 +77,7 @@ from toolreeve.scripted.python_files import load_tools
 if TYPE_CHECKING:
     from toolreeve.approval.automatic import AutomaticApproval
     from toolreeve.approval.governors import Governors
+    from toolreeve.runtime.approvals import Approvals
     from toolreeve.upstream.pool import ServerPool
     from toolreeve.upstream.server_spec import ServerSpec
     from toolreeve.upstream.tools.pins import Pins
@@ -266,6 +264,7 @@ class Assembly:
         authorize: "Authorize | None" = None,
     ) -> None:
         from toolreeve.confinement.trials import TrialStage
+        from toolreeve.information_flow.stage import InformationFlow
         from toolreeve.trial.commits import Commits
         from toolreeve.trial.committer import Committer
 
@@ -294,19 +293,7 @@ class Assembly:
             lifetime=settings.approval.pending_hours * 3600,
             process=self.journal.process,
         )
-        self.approvals = Approvals(
-            self.questions,
-            self.store.grants(time.time),
-            now=time.time,
-            check=lambda tool, args: _check_arguments(registry, tool, args),
-            redact=self.redactor.text,
-            home=configuration.home,
-            dead_time=settings.approval.dead_time,
-            links=LinkSigner(
-                partial(_load_link_key, state), now=time.time, lifetime=settings.approval.pending_hours * 3600
-            ),
-            link_url=settings.approval.link_url,
-        )
+        self._new_approvals = partial(self._build_approvals, configuration, registry)
         self.commits = Commits(state, time.time)
         self.undo = Undo(
             self.store.changes,
@@ -390,7 +377,7 @@ class Assembly:
             pending=self.questions,
             offers=lambda action: [Choice(*each) for each in find_offers(action, policy())],
             grants=self.grants,
-            facts=describe_parts,
+            facts=_describe_parts,
             home=configuration.home,
             escalation=settings.approval.escalate_after,
             automatic=self._new_automatic(configuration),
@@ -424,6 +411,30 @@ class Assembly:
             clock=time.perf_counter,
             find_confinements=self._find_confinements,
             expect=self.pool.expect if servers else None,
+        )
+
+    @cached_property
+    def approvals(self) -> "Approvals":
+        return self._new_approvals()
+
+    def _build_approvals(self, configuration: Configuration, registry: ToolRegistry) -> "Approvals":
+        from toolreeve.runtime.approvals import Approvals
+
+        approval = configuration.settings.approval
+        return Approvals(
+            self.questions,
+            self.store.grants(time.time),
+            now=time.time,
+            check=lambda tool, args: _check_arguments(registry, tool, args),
+            redact=self.redactor.text,
+            home=configuration.home,
+            dead_time=approval.dead_time,
+            links=LinkSigner(
+                partial(_load_link_key, Path(configuration.settings.state.dir)),
+                now=time.time,
+                lifetime=approval.pending_hours * 3600,
+            ),
+            link_url=approval.link_url,
         )
 
     @cached_property
@@ -578,3 +589,10 @@ class Assembly:
         self.files.close()
         if failures:
             raise ToolreeveError(f"the runtime did not close cleanly: {failures[0]}") from failures[0]
+
+
+def _describe_parts(action: Action) -> Mapping[str, Any]:
+    """Imported for the first question: the analysis of commands is large."""
+    from toolreeve.policy.question_facts import describe_parts
+
+    return describe_parts(action)

@@ -23,12 +23,12 @@ from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
 from toolreeve.registry import ToolRegistry
-from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.builtin import BuiltinTools
 from toolreeve.runtime.toolreeve import Toolreeve
 
 if TYPE_CHECKING:
     from toolreeve.record.agent_runs import AgentRunTable
+    from toolreeve.runtime.approvals import Approvals
     from toolreeve.upstream.pool import ServerPool
     from toolreeve.upstream.tools.pins import Pins
 
@@ -205,7 +205,7 @@ class SyncToolreeve:
         return self.runtime.audit
 
     @property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> "Approvals":
         """Questions to people, pending and answered: `list`, `show`, `decide`, `changes`, `history`, `grants`."""
         return self.runtime.approvals
 

@@ -19,7 +19,6 @@ from toolreeve.core.toolset import check_toolset, read_toolset
 from toolreeve.core.trial import Confinement
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
-from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import Budget, PolicyState
 from toolreeve.record.audit import Audit
@@ -30,7 +29,6 @@ from toolreeve.record.metrics import Metrics
 from toolreeve.record.recent_results import RecentResults
 from toolreeve.record.webhooks import WebhookTable
 from toolreeve.registry import ToolRegistry
-from toolreeve.runtime.approvals import Approvals
 from toolreeve.runtime.build import (
     Assembly,
     McpServers,
@@ -48,8 +46,10 @@ from toolreeve.runtime.principal import find_local_principal
 from toolreeve.scripted.catalogue import CatalogueChange
 
 if TYPE_CHECKING:
+    from toolreeve.information_flow.sessions import FlowSessions
     from toolreeve.policy.explanation import Explanation
     from toolreeve.record.agent_runs import AgentRunTable
+    from toolreeve.runtime.approvals import Approvals
     from toolreeve.runtime.policy_review import PolicyReview
     from toolreeve.runtime.sync import SyncToolreeve
     from toolreeve.upstream.pool import ServerPool
@@ -456,12 +456,12 @@ class Toolreeve:
         return self._parts.journal
 
     @property
-    def flow(self) -> FlowSessions:
+    def flow(self) -> "FlowSessions":
         """What people said in each session, and what they vouched for."""
         return self._parts.flow.sessions
 
     @property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> "Approvals":
         """Questions to people, pending and answered: `list`, `show`, `decide`, `changes`, `history`, `grants`."""
         return self._parts.approvals
 
