@@ -21,6 +21,8 @@ from tests.docs.blocks import Block, read_blocks
 from tests.docs.interpreter import Interpreter
 from tests.docs.output_match import matches, visible_lines
 from tests.docs.terminal import Terminal, read_commands
+from toolreeve.approval.auto_approval import read_policies
+from toolreeve.approval.governor_files import read_governors
 from toolreeve.cli.policy_cases import read_cases
 from toolreeve.config import load
 from toolreeve.config.mcp_servers.dialects import plain
@@ -166,6 +168,14 @@ def _check_policy(page: Page, path: Path) -> None:
     read_rules(path, root=str(page.workspace), tighten_only=path.parent == page.workspace)
 
 
+def _check_auto_approval(_: Page, path: Path) -> None:
+    assert read_policies(path)
+
+
+def _check_governors(_: Page, path: Path) -> None:
+    assert read_governors(path).permission
+
+
 def _check_cases(_: Page, path: Path) -> None:
     read_cases(path)
 
@@ -198,6 +208,8 @@ CHECKS: Mapping[str, Callable[[Page, Path], Any]] = {
     "toolreeve.toml": _check_settings,
     ".toml": _check_toml,
     ".json": _check_client,
+    "auto_approval_policies.yaml": _check_auto_approval,
+    "governors.yaml": _check_governors,
     "policy.yaml": _check_policy,
     "cases.yaml": _check_cases,
     "tools.yaml": _check_tools,
