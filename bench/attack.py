@@ -13,7 +13,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # as a script, the package `bench` is one level up
 
-from bench.attacks import command_line, commands, oracles, paths, replay, secrets, sessions, shell, ssrf, templates
+from bench.attacks import (
+    agentdojo,
+    command_line,
+    commands,
+    oracles,
+    paths,
+    replay,
+    secrets,
+    sessions,
+    shell,
+    ssrf,
+    templates,
+)
 from bench.attacks.outcome import Tally
 from bench.attacks.probes import suite as probes
 
@@ -29,6 +41,7 @@ SUITES: Mapping[str, Suite] = {
     "replay": replay.run,
     "command_line": command_line.run,
     "sessions": sessions.run,
+    "agentdojo": agentdojo.run,
     "argv": oracles.argv,
     "flags": oracles.flags,
 }

@@ -114,7 +114,7 @@ class Pipeline:
             self._screen(action, entry)
         if tool.spec.confinable:
             await self.find_confinements()
-        if not self.flow.is_plain(action):
+        if not self.flow.is_plain(action) or self.policy().uses_labels:
             await self.flow.prepare(action)
         meta.verdict = self._decide(action)
         entry.shadow = decide_shadow(action, meta.verdict, self.policy())
@@ -214,7 +214,7 @@ class Pipeline:
                 await self._load(action, entry)
             else:
                 self._screen(action, entry)
-            if not self.flow.is_plain(action):
+            if not self.flow.is_plain(action) or self.policy().uses_labels:
                 await self.flow.prepare(action)
         action = await action.again()
         verdict = self._decide(action)

@@ -109,7 +109,7 @@ def test_all_problems_of_a_file_are_reported_with_line_key_and_fix() -> None:
     assert all(fix for _, _, _, fix in found)
 
 
-@pytest.mark.parametrize("key", ["shell", "labels", "integrity"])
+@pytest.mark.parametrize("key", ["shell", "integrity"])
 def test_keys_of_a_policy_that_cannot_be_enforced_are_refused_as_unknown(key: str) -> None:
     [(line, where, problem, _)] = problems(f"rules:\n  - tool: bash\n    decision: deny\n    {key}: x\n")
 

@@ -128,6 +128,10 @@ class FlowView(Protocol):
         """Whether the current request did not ask for the effect."""
         ...
 
+    def is_vouched(self) -> bool:
+        """Whether there is nothing in the call that nobody vouches for."""
+        ...
+
     def has_read_untrusted(self) -> bool:
         """Whether untrusted text was read in the session."""
         ...

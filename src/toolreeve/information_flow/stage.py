@@ -71,10 +71,12 @@ class InformationFlow:
     async def prepare(self, action: Action) -> None:
         """Load what the review of the call needs."""
         known = self._know(action)
-        if _stays_here(action):
-            return
         memory = await self.sessions.load(action.call.principal.user, action.call.session)
         foreign: Mapping[str, str] = {}
+        if known.is_plain or _stays_here(action):
+            judge = FlowJudge(memory, self._finds_secret, self.settings.infers)
+            action.flow = FlowReview(judge, known.authority, action.args, is_plain=True)
+            return
         if action.spec.category == "shell":
             foreign = await self.files.foreign(action)
         action.flow = self._review(action, known, memory, foreign)

@@ -16,6 +16,7 @@ from toolreeve.core.documents import Document, KeyPath, read_document
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.schema import Schema
 from toolreeve.core.verdict import Decision
+from toolreeve.policy.flow.declarations import FlowDeclarations, read_declarations
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.lint import never_matches, shadowed
 from toolreeve.policy.mode import PermissionMode
@@ -45,6 +46,17 @@ def read_rules(path: Path, **options: Any) -> tuple[PermissionRule, ...]:
     return parse_rules(document, **options)
 
 
+def read_flow(path: Path, *, tighten_only: bool = False) -> FlowDeclarations:
+    """The sources and authority that a policy file declares; `read_rules` reports what is wrong with them."""
+    return read_declarations(read_document(path), tighten_only=tighten_only)[0]
+
+
+def _is_sound(document: Document) -> bool:
+    """Whether the declarations fit the schema, so that they can be read."""
+    value = _plain(document.value)
+    return not any(each.pointer.startswith(("/sources", "/authority")) for each in _SCHEMA.problems(value or {}))
+
+
 def parse_rules(
     document: Document,
     *,
@@ -59,8 +71,10 @@ def parse_rules(
     With `tools` (the registered names) a rule about a tool that does not exist is an error, with `now` an expired rule
     is. `action_builder` makes an action of an example; the runtime's own knows its registered tools.
     """
+    _, declared = read_declarations(document, tighten_only=tighten_only) if _is_sound(document) else (None, [])
     reader = _PolicyReader(document, root=root, tighten_only=tighten_only, now=now, tools=tools)
     rules = reader.rules()
+    reader.problems += declared
     if not reader.problems:
         reader.problems += _failing_examples(document, reader.matchers, root, action_builder)
     if reader.problems:

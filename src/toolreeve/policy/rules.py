@@ -25,6 +25,7 @@ from toolreeve.policy.command_rules import (
 )
 from toolreeve.policy.conditions import ConditionProblem, Purpose, Test, Truth, compile_condition
 from toolreeve.policy.deny_matching import DenyMatcher, commands_of
+from toolreeve.policy.flow.label_rules import LabelRule
 from toolreeve.policy.json_path import Steps, evaluate, parse_steps
 from toolreeve.policy.known_tools import names_of, suspects_of
 from toolreeve.policy.mode import PermissionMode
@@ -45,7 +46,8 @@ class PermissionRule:
     matches every command that may name one, however it is spelled; an allow matches each simple command by its words,
     which `args` may narrow to patterns, and the allows must explain the whole command together. `command` is such a
     pattern in one: `npm run test *`. An allow with `confined` holds for a call that runs so confined, one with `writes`
-    where all that the command changes lies below these directories. `session` and `origin` (globs) limit where the
+    where all that the command changes lies below these directories. `labels` are conditions on the flow of
+    information into the call. `session` and `origin` (globs) limit where the
     rule applies, `expires` (seconds since 1970) until when. An ask with `approvals` needs that many people. A
     `tighten_only` rule comes from a file that must not loosen anything. An `only_certain` rule does not match an effect
     that merely may reach its target. A rule that is not to `enforce` decides nothing: what it would have decided is
@@ -68,6 +70,7 @@ class PermissionRule:
     min_danger: DangerLevel | str | None = None
     max_danger: DangerLevel | str | None = None
     user: str | None = None
+    labels: Mapping[str, Any] | None = None
     role: Role | str | Sequence[Role | str] = ()
     mode: PermissionMode | str | Sequence[PermissionMode | str] = ()
     session: str | None = None
@@ -115,6 +118,7 @@ class Matcher:
         "_conditions",
         "_deny_matcher",
         "_kinds",
+        "_labels",
         "_max_danger",
         "_min_danger",
         "_modes",
@@ -151,6 +155,7 @@ class Matcher:
         self.commands = self._compile_commands(root, problems)
         self._conditions = tuple(read.conditions(rule.when, self._purpose))
         self._target = read.target(rule.target, Purpose(root=root, proof=self._purpose.proof, resolved=True))
+        self._labels = None if rule.labels is None else LabelRule.of(rule.labels, proof=self._purpose.proof)
         problems += self._contradictions()
         if problems:
             raise RuleProblems(rule, problems)
@@ -163,6 +168,7 @@ class Matcher:
             or self._programs
             or self.commands
             or self._target
+            or self._labels
             or self._roles
             or rule.user
             or rule.session
@@ -216,6 +222,9 @@ class Matcher:
         if self.rule.approvals != 1 and self.decision is not Decision.ASK:
             fix = "write decision: ask, or leave approvals out"
             found.append(ConditionProblem("is for ask rules only", key=("approvals",), fix=fix))
+        if (self.rule.labels or {}).get("vouched") and self.decision is not Decision.ALLOW:
+            fix = "make the rule an allow, or write unvouched: […]"
+            found.append(ConditionProblem("vouched is for allow rules only", key=("labels", "vouched"), fix=fix))
         if not self._patterns or not all(self._patterns):
             found.append(ConditionProblem("names no tool", key=("tool",), fix='write "*" for every tool'))
         return found
@@ -226,6 +235,10 @@ class Matcher:
         if self._purpose.proof or (self._kinds and EffectKind.READ not in self._kinds):
             return False
         return self.rule.target is not None and not {"host"} & set(self.rule.target)
+
+    @property
+    def uses_labels(self) -> bool:
+        return self._labels is not None
 
     def may_concern(self, action: Action, mode: PermissionMode) -> bool:
         """Whether the rule may match calls of this tool at this danger; the arguments are not looked at."""
@@ -260,6 +273,8 @@ class Matcher:
         if not _fits(rule.user, principal.user) or not _fits(rule.session, action.call.session):
             return False
         if not _fits(rule.origin, action.call.origin):
+            return False
+        if self._labels is not None and not self._labels.matches(action.flow):
             return False
         if not self._accepts(self._match_arguments(action)) or not self._accepts(self._match_effects(action)):
             return False

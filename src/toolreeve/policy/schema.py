@@ -8,6 +8,8 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision
+from toolreeve.policy.flow.declarations import FLOW_SCHEMA
+from toolreeve.policy.flow.label_rules import LABELS_SCHEMA
 from toolreeve.policy.mode import PermissionMode
 
 MAX_RULES = 1000
@@ -22,6 +24,7 @@ def policy_schema() -> dict[str, Any]:
         "properties": {
             "version": {"enum": [1], "description": "The version of this format."},
             "enforce": {"type": "boolean", "description": _ENFORCE + " Holds for every rule that does not say itself."},
+            **FLOW_SCHEMA,
             "rules": {"type": "array", "items": {"$ref": "#/$defs/rule"}, "maxItems": MAX_RULES},
         },
         "additionalProperties": False,
@@ -82,6 +85,7 @@ _RULE: dict[str, Any] = {
             "In an allow on programs: all that the command changes must lie below these directories; "
             "without it, in the workspace.",
         ),
+        "labels": dict(LABELS_SCHEMA),
         "when": {
             "type": "object",
             "minProperties": 1,

@@ -56,7 +56,8 @@ class PolicyState:
     `writable` are the workspace and the other roots that tools may change. `confinements` are those that the sandbox
     enforces; without any, every call runs as it was allowed beforehand. `deletes` is how many files a command may
     delete unasked in the mode accept_edits. `hides_reads` says that the sandbox hides what rules keep from being read;
-    `read_guard` is the first of these rules.
+    `read_guard` is the first of these rules. `uses_labels`: a rule asks about the flow of information, so that it must
+    be known for every call.
     """
 
     mode: PermissionMode = PermissionMode.DEFAULT
@@ -75,6 +76,7 @@ class PolicyState:
     read_guard: str | None = None
     shadow: "PolicyState | None" = None
     """The same policy with the rules that are not enforced; None if all are."""
+    uses_labels: bool = False
     tool_policies: dict[tuple[str, int], ToolPolicy] = field(default_factory=dict)
     index: dict[str | None, list[tuple[int, Matcher]]] = field(default_factory=dict)
 
@@ -141,6 +143,7 @@ class PolicyState:
             deletes=deletes,
             hides_reads=hides_reads,
             shadow=shadow,
+            uses_labels=any(each.uses_labels for each in (*compiled_floor, *compiled)),
             read_guard=next((each.rule.label for each in (*compiled_floor, *compiled) if each.guards_reads), None),
         )
 

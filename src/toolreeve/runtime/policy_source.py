@@ -17,10 +17,11 @@ from toolreeve.config import Configuration
 from toolreeve.core.atomic import write_private
 from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.trial import Confinement
 from toolreeve.information_flow.settings import FlowSettings
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
+from toolreeve.policy.flow.declarations import FlowDeclarations
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
@@ -47,7 +48,19 @@ class PolicySource:
         self._confinements: frozenset[Confinement] = frozenset()
         self._hides_reads = False
         self._state = self._compile()
-        self.flow = FlowSettings()
+        self.flow = flow_settings(configuration)
+        self._refuse_vouching()
+
+    def _refuse_vouching(self) -> None:
+        """A rule that lets calls through if they are vouched for needs the setting that says so."""
+        rules = [rule for rule in (*self._context.rules, *self._configured) if (rule.labels or {}).get("vouched")]
+        if rules and self.flow.use != "vouch":
+            raise ConfigError(
+                "labels: {vouched: all} allows nothing without the setting for it",
+                source=rules[0].place,
+                key="labels.vouched",
+                fix='set policy.flow = "vouch"',
+            )
 
     def __call__(self) -> PolicyState:
         if self._may_change and self._context.snapshot() != self._snapshot:
@@ -117,6 +130,27 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
     if (project := configuration.project_policy) is not None:
         rules += read_rules(project, root=root, tighten_only=True)
     return rules
+
+
+def flow_settings(configuration: Configuration) -> FlowSettings:
+    """What the settings and the policy files say about the flow of information."""
+    policy = configuration.settings.policy
+    declared = FlowDeclarations()
+    if policy.files or configuration.project_policy is not None:
+        from toolreeve.policy.files import read_flow
+
+        for path in policy.files:
+            declared = declared.joined(read_flow(Path(path)))
+        if (project := configuration.project_policy) is not None:
+            declared = declared.joined(read_flow(project, tighten_only=True))
+    return FlowSettings(
+        use=policy.flow,
+        sources=declared.sources,
+        authority=declared.authority,
+        own=policy.own_identifiers,
+        infers=policy.flow_records,
+        known_days=policy.known_days,
+    )
 
 
 def append_rule(path: Path, rule: AlwaysRule, *, root: str) -> PermissionRule:

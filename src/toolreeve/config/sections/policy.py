@@ -47,6 +47,30 @@ class Policy:
             at_least=0,
         ),
     ] = 10
+    flow: Annotated[
+        Literal["tighten", "vouch", "off"],
+        Field(
+            "Information flow. tighten: after untrusted text was read, a recipient, host, id, amount or credential "
+            "that nobody vouches for needs approval. vouch: so, and allow rules with labels: {vouched: all} hold. "
+            "off: only rules with labels look at it.",
+            ProjectScope.NEVER,
+        ),
+    ] = "tighten"
+    flow_records: Annotated[
+        bool,
+        Field(
+            "Whether fields of records that you named vouch: the id of the file whose title you said.",
+            ProjectScope.TURN_OFF,
+        ),
+    ] = True
+    own_identifiers: Annotated[
+        tuple[str, ...],
+        Field("Your own mail addresses, account numbers and names of users: they are vouched for.", ProjectScope.NEVER),
+    ] = ()
+    known_days: Annotated[
+        float,
+        Field("Days that a recipient stays known after you said so.", ProjectScope.LOWER, at_least=0),
+    ] = 90.0
     budget_limit: Annotated[
         float | None,
         Field("Total budget of all calls in dollars; no limit if not set.", ProjectScope.LOWER, at_least=0),

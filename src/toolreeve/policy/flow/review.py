@@ -23,7 +23,8 @@ _KINDS = frozenset(Authority)
 
 
 class FlowReview:
-    """`command` and `effects` are those of a shell command; `foreign` are files in it with content from outside."""
+    """`command` and `effects` are those of a shell command; `foreign` are files in it with content from outside. A call
+    that `is_plain` carries nothing out."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class FlowReview:
         command: str | None = None,
         effects: Sequence[Effect] = (),
         foreign: Mapping[str, str] | None = None,
+        is_plain: bool = False,
     ) -> None:
         self._judge = judge
         self.tool = tool
@@ -41,8 +43,8 @@ class FlowReview:
         self._command = command
         self._effects = effects
         self._foreign = foreign or {}
-        self._findings: list[Provenance] | None = None
-        self._secrets: list[Provenance] | None = None
+        self._findings: list[Provenance] | None = [] if is_plain else None
+        self._secrets: list[Provenance] | None = [] if is_plain else None
 
     @property
     def findings(self) -> Sequence[Provenance]:
@@ -74,6 +76,9 @@ class FlowReview:
 
     def is_unasked(self) -> bool:
         return any(finding.kind == UNASKED for finding in self.findings)
+
+    def is_vouched(self) -> bool:
+        return not self.findings and not self.secrets
 
     def has_read_untrusted(self) -> bool:
         return self._judge.memory.has_read_untrusted
