@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
-.PHONY: help setup web serve test quick mutants conformance agents check format docs bench attack clean
+.PHONY: help setup web serve test quick mutants conformance agents check format docs bench fuzz attack clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -59,6 +59,9 @@ docs: setup ## Generate docs/reference from the code
 
 bench: setup ## Run the benchmarks; prints a table and saves it as JSON
 	@$(BIN)/python -m bench.run
+
+fuzz: setup ## Send 5,000 generated requests to the REST API
+	@$(BIN)/python -m bench.schema_fuzz 5000
 
 attack: setup ## Run the attacks on the guards; CORPORA=dir adds payload lists
 	@$(BIN)/python bench/attack.py $(if $(CORPORA),--corpora "$(CORPORA)")

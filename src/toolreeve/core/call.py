@@ -68,7 +68,7 @@ class ToolCall:
     `client` is the name and version of the program that called, as it gives them. `record_scope` is set by the door;
     an admin sees everything through any door. `session_issued` says that we named the session for one client instance,
     which may call through several processes: only then do they share its grants. `peer` is the connection back to the
-    caller, if its door has one; it does not cross a process boundary.
+    caller, if its door has one; it does not cross a process boundary. `traceparent` is the caller's trace context.
     """
 
     tool: str
@@ -81,6 +81,7 @@ class ToolCall:
     timeout: float | None = None
     estimated_cost: float = 0.0
     session_issued: bool = False
+    traceparent: str = ""
     id: str = field(default_factory=new_id)
     peer: "Peer | None" = field(default=None, repr=False, compare=False)
 

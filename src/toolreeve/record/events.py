@@ -17,6 +17,7 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.gaps import Finding
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.recent_results import RecentResults
+from toolreeve.record.traces import CallTracer
 
 COMPONENT = "toolreeve"
 
@@ -28,6 +29,7 @@ class EventPublisher:
         self._redactor = redactor
         self._now = now
         self.results: RecentResults | None = None
+        self.tracer: CallTracer | None = None
 
     def keep_results(self) -> RecentResults:
         """Keep the results of calls from now on."""
@@ -55,6 +57,8 @@ class EventPublisher:
         code = str(outcome.code) if isinstance(outcome, Failure) else ""
         if self.results is not None and outcome is not None:
             self.results.add(entry, outcome)
+        if self.tracer is not None:
+            self.tracer.record(entry)
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
         if entry.action is not None and entry.action.spec.limits.caching and (meta.cached or meta.attempts):
             self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")

@@ -58,6 +58,7 @@ from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.pending import PendingStore
 from toolreeve.record.store import Store
+from toolreeve.record.traces import CallTracer
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import TOOLS
@@ -275,6 +276,8 @@ class Assembly:
         self.bus = Bus()
         self.metrics = Metrics(lambda: self.limiters.breakers.states())
         self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
+        if settings.record.otlp_endpoint:
+            self.events.tracer = CallTracer(settings.record.otlp_endpoint, version=_client_info()["version"])
         self.store = Store(state / DATABASE)
         self.journal = Journal(
             self.store,
@@ -587,6 +590,8 @@ class Assembly:
             except Exception as problem:
                 failures.append(problem)
         self.files.close()
+        if self.events.tracer is not None:
+            await self.events.tracer.close()
         if failures:
             raise ToolreeveError(f"the runtime did not close cleanly: {failures[0]}") from failures[0]
 

@@ -1,4 +1,4 @@
-"""The [record] table: what is never written to the record."""
+"""The [record] table: what is redacted, and where traces go."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -18,3 +18,11 @@ class Record:
             ProjectScope.ADD,
         ),
     ] = ()
+    otlp_endpoint: Annotated[
+        str,
+        Field(
+            "Where OpenTelemetry traces go: the base URL of an OTLP/HTTP receiver, such as http://127.0.0.1:4318; "
+            "empty for nowhere. Needs the extra `otel`.",
+            ProjectScope.NEVER,
+        ),
+    ] = ""

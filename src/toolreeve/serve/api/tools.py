@@ -189,6 +189,7 @@ def new_call(request: ApiRequest, tool: str, args: Mapping[str, Any], **more: An
         peer=peer,
         principal=request.credential.principal,
         origin="http",
+        traceparent=request.http.headers.get("traceparent", "")[:100],
         client=request.http.headers.get("user-agent", "")[:200],
         **more,
     )

@@ -82,6 +82,7 @@ class Calls:
             origin="mcp",
             client=context.client_name,
             peer=context,
+            traceparent=_traceparent(params),
         )
         return await self._run(call, params, context, tool.spec)
 
@@ -120,6 +121,13 @@ class Calls:
             await self._upstreams.expected(name, CONNECT_TIMEOUT)
             found = view.find(name)
         return found
+
+
+def _traceparent(params: Params) -> str:
+    """The caller's trace context, as MCP carries it."""
+    meta = params.get("_meta")
+    given = meta.get("traceparent") if isinstance(meta, Mapping) else None
+    return given[:100] if isinstance(given, str) else ""
 
 
 def _mcp_result(result: ToolResult, context: RequestContext, spec: ToolSpec | None = None) -> dict[str, Any]:
