@@ -62,16 +62,6 @@ class ConsoleServer:
         """An agent's call, which may wait for a person."""
         return background(self._call, tool, client, args)
 
-    def link_again(self) -> str:
-        """A new one-time link, as the command line prints it."""
-        command = [sys.executable, "-m", "toolreeve", "tokens", "link", "--url", self.url]
-        done = subprocess.run(
-            command, cwd=self.workspace, env=self.env, capture_output=True, timeout=DEADLINE, check=True
-        )
-        found = LINK.search(done.stdout + done.stderr)
-        assert found, done
-        return found[0].decode()
-
     def _call(self, tool: str, client: str, args: dict[str, Any]) -> dict[str, Any]:
         answer = httpx2.post(
             f"{self.url}/api/v1/tools/{tool}/call",

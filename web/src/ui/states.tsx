@@ -41,7 +41,7 @@ function NotAllowed({ what, problem }: { what: string; problem: Problem }) {
       {problem.status === 401 && (
         <>
           <p className="dim mt8">Open the link that the server printed when it started, or ask it for a new one:</p>
-          <pre className="pre">toolreeve console</pre>
+          <pre className="pre">toolreeve tokens link</pre>
         </>
       )}
     </div>
