@@ -39,6 +39,8 @@ PAGES = [
     "/policy",
     "/policy/grants",
     "/policy/explain",
+    "/policy/simulate",
+    "/policy/suggestions",
     "/servers",
     "/audit",
     "/setup",
@@ -154,3 +156,26 @@ def test_the_theme_is_kept_and_does_not_flash(open_page: OpenPage) -> None:
     page.reload(wait_until="commit")
 
     assert page.locator("html").get_attribute("data-mantine-color-scheme") == "dark"
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_draft_of_the_policy_is_completed_checked_and_replayed(open_page: OpenPage) -> None:
+    page = open_page("/policy/simulate")
+    editor = page.get_by_role("textbox", name="Editor: policy.yaml")
+    expect(page.get_by_text("1 rule, valid")).to_be_visible()
+    editor.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("  - id: reads-ask\n    tool: read_file\n    ")
+    page.keyboard.type("dec")
+    expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("decision")
+    page.keyboard.press("Escape")
+    page.keyboard.type("ision: aks")
+    expect(page.get_by_role("list", name="Problems")).to_contain_text("decision")
+    for _ in "aks":
+        page.keyboard.press("Backspace")
+    page.keyboard.type("ask")
+    expect(page.get_by_text("2 rules, valid")).to_be_visible()
+    page.get_by_role("button", name="Replay the calls on record").click()
+
+    expect(page.get_by_text(re.compile("would end differently"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("allow becomes ask"))).to_be_visible()

@@ -14,7 +14,11 @@ async def test_a_policy_is_checked_and_simulated_over_http(world: World) -> None
         checked = (await server.client.post("/api/v1/policy/check", json={"policy": good}, headers=token)).json()
         wrong = (await server.client.post("/api/v1/policy/check", json={"policy": bad}, headers=token)).json()
         found = (await server.client.post("/api/v1/policy/simulate", json={"policy": good}, headers=token)).json()
+        broken = (await server.client.post("/api/v1/policy/check", json={"policy": "rules: ["}, headers=token)).json()
+        schema = (await server.client.get("/api/v1/policy/schema", headers=token)).json()
 
+    assert (broken["ok"], "YAML" in broken["problems"][0]["problem"]) == (False, True)
+    assert "decision" in schema["$defs"]["rule"]["properties"]
     assert checked == {"ok": True, "rules": 1, "problems": []}
     assert (wrong["ok"], wrong["problems"][0]["line"]) == (False, 2)
     assert (found["total"], found["changed"]) == (2, 2)

@@ -504,6 +504,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policy/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a policy file and its examples, without using it.
+         * @description Needs the scope `call`.
+         */
+        post: operations["check_policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policy/explain": {
         parameters: {
             query?: never;
@@ -576,6 +596,66 @@ export interface paths {
          * @description Needs the scope `read`.
          */
         get: operations["list_rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The JSON Schema of policy files, for editors.
+         * @description Needs the scope `read`.
+         */
+        get: operations["show_policy_schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Which recorded calls a policy file would decide differently. Nothing runs.
+         * @description Needs the scope `call`.
+         */
+        post: operations["simulate_policy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The narrowest rules for calls that people approved often.
+         * @description Needs the scope `call`.
+         */
+        get: operations["suggest_policy"];
         put?: never;
         post?: never;
         delete?: never;
@@ -866,6 +946,90 @@ export interface paths {
          * @description Needs the scope `call`.
          */
         post: operations["call_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks with their delivery statistics.
+         * @description Needs the scope `manage`.
+         */
+        get: operations["list_webhooks"];
+        put?: never;
+        /**
+         * Send events to a URL from now on, signed. A URL that the network guard refuses is refused here.
+         * @description Needs the scope `manage`.
+         */
+        post: operations["add_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a webhook and its deliveries.
+         * @description Needs the scope `manage`.
+         */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{number}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries that wait, or the dead letters.
+         * @description Needs the scope `manage`.
+         */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{number}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send dead letters again.
+         * @description Needs the scope `manage`.
+         */
+        post: operations["replay_deliveries"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1355,6 +1519,14 @@ export interface components {
              */
             stop_on_error: boolean;
         };
+        /** CheckBody */
+        CheckBody: {
+            /**
+             * Policy
+             * @description A policy file, in YAML.
+             */
+            policy: string;
+        };
         /** ClientList */
         ClientList: {
             /** Clients */
@@ -1435,6 +1607,13 @@ export interface components {
             /** Missing */
             missing: number;
         };
+        /** DeliveryList */
+        DeliveryList: {
+            /** Deliveries */
+            deliveries: {
+                [key: string]: unknown;
+            }[];
+        };
         /** DoctorCheck */
         DoctorCheck: {
             /** Area */
@@ -1498,6 +1677,13 @@ export interface components {
             /** Token */
             token: string;
         };
+        /** NewWebhook */
+        NewWebhook: {
+            /** Id */
+            id: string;
+            /** Secret */
+            secret: string;
+        };
         /** OneCall */
         OneCall: {
             /** Tool */
@@ -1526,6 +1712,26 @@ export interface components {
             difference: string;
             /** Digest */
             digest: string;
+        };
+        /** PolicyCheck */
+        PolicyCheck: {
+            /** Ok */
+            ok: boolean;
+            /** Rules */
+            rules: number;
+            /** Problems */
+            problems: components["schemas"]["PolicyProblem"][];
+        };
+        /** PolicyProblem */
+        PolicyProblem: {
+            /** Line */
+            line: number | null;
+            /** Key */
+            key: string;
+            /** Problem */
+            problem: string;
+            /** Fix */
+            fix: string;
         };
         /** PolicyReport */
         PolicyReport: {
@@ -1580,6 +1786,20 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** ReplayBody */
+        ReplayBody: {
+            /**
+             * Delivery
+             * @description Only this one; all dead ones if not set.
+             * @default null
+             */
+            delivery: number | null;
+        };
+        /** Replayed */
+        Replayed: {
+            /** Replayed */
+            replayed: number;
+        };
         /** RerunBody */
         RerunBody: {
             /**
@@ -1592,6 +1812,34 @@ export interface components {
         ResultList: {
             /** Results */
             results: unknown[];
+        };
+        /** RetryBody */
+        RetryBody: {
+            /**
+             * Max Attempts
+             * @default 5
+             */
+            max_attempts: number;
+            /**
+             * Initial Delay
+             * @default 1
+             */
+            initial_delay: number;
+            /**
+             * Max Delay
+             * @default 300
+             */
+            max_delay: number;
+            /**
+             * Multiplier
+             * @default 2
+             */
+            multiplier: number;
+            /**
+             * Jitter
+             * @default true
+             */
+            jitter: boolean;
         };
         /**
          * RuleRow
@@ -1756,6 +2004,51 @@ export interface components {
             /** Description */
             description: string;
         };
+        /** SimulateBody */
+        SimulateBody: {
+            /**
+             * Policy
+             * @description A policy file, in YAML.
+             */
+            policy: string;
+            /**
+             * Since
+             * @description ISO 8601, epoch seconds, or an age: 7d.
+             * @default 7d
+             */
+            since: string;
+            /**
+             * Limit
+             * @default 100
+             */
+            limit: number;
+        };
+        /**
+         * SimulationReport
+         * @description `calls` are the first of those whose decision would change; a caller sees the arguments of its own.
+         */
+        SimulationReport: {
+            /** Total */
+            total: number;
+            /** Left Out */
+            left_out: number;
+            /** Changed */
+            changed: number;
+            /** By */
+            by: {
+                [key: string]: unknown;
+            }[];
+            /** Prompts Before */
+            prompts_before: number;
+            /** Prompts After */
+            prompts_after: number;
+            /** Calls */
+            calls: {
+                [key: string]: unknown;
+            }[];
+            /** Problems */
+            problems: components["schemas"]["PolicyProblem"][];
+        };
         /**
          * StatusReport
          * @description `head` is the number of the last record; `chain` the state of the last verification, if there was one.
@@ -1787,6 +2080,22 @@ export interface components {
             uptime_seconds: number;
             /** Problems */
             problems: string[];
+        };
+        /** SuggestedRule */
+        SuggestedRule: {
+            /** Sentence */
+            sentence: string;
+            /** Count */
+            count: number;
+            /** Rule */
+            rule: {
+                [key: string]: unknown;
+            };
+        };
+        /** SuggestionList */
+        SuggestionList: {
+            /** Suggestions */
+            suggestions: components["schemas"]["SuggestedRule"][];
         };
         /** TokenBody */
         TokenBody: {
@@ -1985,6 +2294,98 @@ export interface components {
             }[];
             /** Unlisted */
             unlisted: number;
+        };
+        /**
+         * WebhookBody
+         * @description Without `secret`, one is made and returned. `headers` are sent with every delivery.
+         */
+        WebhookBody: {
+            /** Url */
+            url: string;
+            /**
+             * Secret
+             * @default null
+             */
+            secret: string | null;
+            /** Events */
+            events?: string[];
+            /** Without */
+            without?: string[];
+            /**
+             * Quiet Start
+             * @default null
+             */
+            quiet_start: string | null;
+            /**
+             * Quiet End
+             * @default null
+             */
+            quiet_end: string | null;
+            /**
+             * Timezone
+             * @default UTC
+             */
+            timezone: string;
+            /**
+             * Task
+             * @default
+             */
+            task: string;
+            /** Headers */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * @default {
+             *       "max_attempts": 5,
+             *       "initial_delay": 1,
+             *       "max_delay": 300,
+             *       "multiplier": 2,
+             *       "jitter": true
+             *     }
+             */
+            retry: components["schemas"]["RetryBody"];
+        };
+        /** WebhookList */
+        WebhookList: {
+            /** Webhooks */
+            webhooks: components["schemas"]["WebhookRow"][];
+        };
+        /**
+         * WebhookRow
+         * @description The secret and the headers are not shown.
+         */
+        WebhookRow: {
+            /** Id */
+            id: string;
+            /** Url */
+            url: string;
+            /** Events */
+            events: string[];
+            /** Without */
+            without: string[];
+            /** Quiet Start */
+            quiet_start: string;
+            /** Quiet End */
+            quiet_end: string;
+            /** Timezone */
+            timezone: string;
+            /** Task */
+            task: string;
+            /** Enabled */
+            enabled: boolean;
+            /** Delivered */
+            delivered: number;
+            /** Failed */
+            failed: number;
+            /** Pending */
+            pending: number;
+            /** Dead */
+            dead: number;
+            /** Last Status */
+            last_status: number | null;
+            /** Last At */
+            last_at: number | null;
         };
     };
     responses: never;
@@ -3074,6 +3475,48 @@ export interface operations {
             };
         };
     };
+    check_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyCheck"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     explain_call: {
         parameters: {
             query?: never;
@@ -3210,6 +3653,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PolicyReport"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    show_policy_schema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    simulate_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulationReport"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    suggest_policy: {
+        parameters: {
+            query?: {
+                /** @description ISO 8601, epoch seconds, or an age: 7d. */
+                since?: string;
+                often?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionList"];
                 };
             };
             /** @description The error */
@@ -3859,6 +4426,211 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CallAccepted"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    add_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhook"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                state?: "pending" | "dead";
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryList"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    replay_deliveries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replayed"];
                 };
             };
             /** @description The error */

@@ -1,15 +1,12 @@
-/** What the endpoints answer, in the words of the runtime. */
+/** What the endpoints answer: the generated types of the API, and those of the cards that it describes as plain objects. */
+import type { components } from "./schema";
+
+export type Schemas = components["schemas"];
 
 export type DangerLevel = "safe" | "low" | "medium" | "high" | "critical";
 export type Effect = "allow" | "ask" | "deny";
 export type Scope = "once" | "session" | "always";
 export type Outcome = "running" | "done" | "failed" | "refused" | "lost";
-
-export interface Page<T> {
-  items: T[];
-  next: string | null;
-  total?: number;
-}
 
 export interface Target {
   kind: string;
@@ -110,76 +107,12 @@ export interface Card extends Question {
   answer: { answer: "allow" | "deny"; scope: Scope; note: string; channel: string } | null;
 }
 
-export interface Stage {
-  name: string;
-  state: "done" | "failed" | "skipped";
-  ms: number | null;
-  note: string;
-}
-
-export interface Decision {
-  effect: Effect;
-  layer: string;
-  rule: string | null;
-  reason: string;
-}
-
-export interface CallRow {
-  id: string;
-  seq: number;
-  at: string | null;
-  tool: string;
-  server: string | null;
-  client: string;
-  workspace: string;
-  session: string;
-  user: string;
-  origin: string;
+export type Stage = Schemas["CallStage"];
+export type CallRow = Omit<Schemas["CallRow"], "danger" | "decision"> & {
   danger: DangerLevel | null;
-  main: string;
-  hidden: boolean;
-  outcome: Outcome;
-  code: string;
-  message: string;
   decision: Decision | null;
-  approved_by: string | null;
-  labels: string[];
-  duration_ms: number;
-  wait_ms: number;
-  attempts: number;
-  cached: boolean;
-  slot: string | null;
-  undoable: boolean;
-  undone: boolean;
-}
-
-export interface CallPage {
-  calls: CallRow[];
-  cursor: string | null;
-  total: number | null;
-}
-
-export interface CallDetail extends CallRow {
-  args: Record<string, unknown> | null;
-  stages: Stage[];
-  result: Record<string, unknown> | null;
-  records: Record<string, unknown>[];
-  trial: Record<string, unknown> | null;
-  files?: FileChange[];
-  copy: { cli: string; curl: string; python: string } | null;
-}
-
-export interface Status {
-  version: string;
-  mode: string;
-  workspace: string;
-  sandbox: string;
-  head: number;
-  /** The state of the last verification, if there was one. */
-  chain: string | null;
-  pending: number;
-  tools: number;
-  servers: number;
-  running: number;
-  problems: string[];
-}
+};
+export type CallPage = Omit<Schemas["CallPage"], "calls"> & { calls: CallRow[] };
+export type CallDetail = Omit<Schemas["CallDetail"], "danger" | "decision"> & CallRow & { files?: FileChange[] };
+export type Decision = Omit<Schemas["CallDecision"], "effect"> & { effect: Effect };
+export type Status = Schemas["StatusReport"];

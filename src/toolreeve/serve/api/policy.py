@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.rules import Matcher, PermissionRule
+from toolreeve.policy.schema import policy_schema
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints
 from toolreeve.serve.api.tools import Arguments, find_tool
 from toolreeve.serve.tokens import AccessScope
@@ -65,6 +66,12 @@ async def list_rules(request: ApiRequest) -> PolicyReport:
         "denied_tools": sorted(state.denied_tools),
         "rules": rows,
     }
+
+
+@policy.get("/policy/schema")
+async def show_policy_schema(request: ApiRequest) -> dict[str, Any]:  # noqa: ARG001
+    """The JSON Schema of policy files, for editors."""
+    return policy_schema()
 
 
 @policy.post("/policy/explain", AccessScope.CALL)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolreeve.core.errors import ConfigErrors
+from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.policy.simulation import Simulation
 from toolreeve.record.audit import Filter
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints, Query
@@ -73,7 +73,7 @@ async def check_policy(request: ApiRequest, body: CheckBody) -> PolicyCheck:
     """Check a policy file and its examples, without using it."""
     try:
         rules = (await request.services.reeve.review_policy()).parse(body.policy, "policy")
-    except ConfigErrors as problems:
+    except (ConfigErrors, ConfigError) as problems:
         return {"ok": False, "rules": 0, "problems": _problems(problems)}
     return {"ok": True, "rules": len(rules), "problems": []}
 
@@ -84,7 +84,7 @@ async def simulate_policy(request: ApiRequest, body: SimulateBody) -> Simulation
     review = await request.services.reeve.review_policy()
     try:
         rules = review.parse(body.policy, "policy")
-    except ConfigErrors as problems:
+    except (ConfigErrors, ConfigError) as problems:
         report: Any = Simulation().to_dict(0) | {"problems": _problems(problems)}
         refused: SimulationReport = report
         return refused
@@ -107,7 +107,7 @@ async def suggest_policy(request: ApiRequest, query: SuggestionQuery) -> Suggest
     return {"suggestions": found}
 
 
-def _problems(problems: ConfigErrors) -> list[PolicyProblem]:
-    return [
-        {"line": each.line, "key": each.key, "problem": each.problem, "fix": each.fix} for each in problems.problems
-    ]
+def _problems(found: ConfigErrors | ConfigError) -> list[PolicyProblem]:
+    """Of the rules; or the one of a text that is no YAML."""
+    problems = found.problems if isinstance(found, ConfigErrors) else [found]
+    return [{"line": each.line, "key": each.key, "problem": each.problem, "fix": each.fix} for each in problems]

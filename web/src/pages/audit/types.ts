@@ -1,20 +1,9 @@
 /** The audit log as the server answers it. */
 
-export interface ChainStatus {
-  records: number;
-  head: string;
-  /** What the last verification found; null before the first. */
-  state: string | null;
-  verified_at: number | null;
-  broken_at: number | null;
-  parts: ("ok" | "broken" | "unknown")[];
-}
+import type { Schemas } from "../../api/types";
 
-export interface VerifyReport {
-  ok: boolean;
-  records: number;
-  problems: { seq?: number; problem?: string; message?: string }[];
-}
+export type ChainStatus = Schemas["AuditStatus"];
+export type VerifyReport = Schemas["VerifyReport"];
 
 export interface AuditRow {
   seq: number;

@@ -1,14 +1,10 @@
 /** Calls of the last six hours as bars; what failed or was refused on top, in red. */
 import { memo } from "react";
 import { useQuery } from "../../api/query";
+import type { Schemas } from "../../api/types";
 import s from "./Calls.module.css";
 
-export interface Bucket {
-  t: number;
-  done: number;
-  failed: number;
-  refused: number;
-}
+type Bucket = Schemas["HistogramBucket"];
 
 const LEAST = 4;
 

@@ -1,41 +1,52 @@
 /** An editor of policy YAML, with completion of keys and the server's own complaints as lint. */
 import { useEffect, useRef } from "react";
 import { EditorState } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
+import { EditorView, keymap } from "@codemirror/view";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { autocompletion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { setDiagnostics } from "@codemirror/lint";
 import { useQuery } from "../../api/query";
 import { appearance } from "../../ui/codemirror";
-
-export interface Diagnostic {
-  line: number | null;
-  message: string;
-}
+import type { PolicyProblem } from "./types";
 
 interface Props {
   text: string;
   change: (text: string) => void;
-  diagnostics: Diagnostic[];
+  diagnostics: PolicyProblem[];
 }
 
 interface KeySchema {
-  keys: { name: string; description: string; values?: string[] }[];
+  description?: string;
+  enum?: unknown[];
+  anyOf?: KeySchema[];
+  items?: KeySchema;
 }
 
-function complete(schema: () => KeySchema | undefined) {
+interface PolicySchema {
+  $defs: { rule: { properties: Record<string, KeySchema> } };
+}
+
+/** The words that a key takes, if it takes only some. */
+const wordsOf = (key: KeySchema | undefined): string[] =>
+  (key?.enum ?? key?.anyOf?.flatMap((each) => each.enum ?? []) ?? []).map(String);
+
+function complete(schema: () => PolicySchema | undefined) {
   return (context: CompletionContext): CompletionResult | null => {
-    const keys = schema()?.keys ?? [];
-    const line = context.state.doc
-      .lineAt(context.pos)
-      .text.slice(0, context.pos - context.state.doc.lineAt(context.pos).from);
-    const value = /^\s*-?\s*(\w+):\s*(\w*)$/.exec(line);
+    const keys = schema()?.$defs.rule.properties ?? {};
+    const line = context.state.doc.lineAt(context.pos);
+    const before = line.text.slice(0, context.pos - line.from);
+    const value = /^\s*-?\s*(\w+):\s*\[?(?:\w+,\s*)*(\w*)$/.exec(before);
     if (value) {
-      const values = keys.find((key) => key.name === value[1])?.values ?? [];
-      return { from: context.pos - value[2].length, options: values.map((each) => ({ label: each })) };
+      const options = wordsOf(keys[value[1]]).map((word) => ({ label: word }));
+      return { from: context.pos - value[2].length, options };
     }
-    const key = /^\s*-?\s*(\w*)$/.exec(line);
+    const key = /^\s*-?\s*(\w*)$/.exec(before);
     if (!key || (!key[1] && !context.explicit)) return null;
-    const options = keys.map((each) => ({ label: each.name, detail: each.description, apply: `${each.name}: ` }));
+    const options = Object.entries(keys).map(([name, each]) => ({
+      label: name,
+      detail: each.description,
+      apply: `${name}: `,
+    }));
     return { from: context.pos - key[1].length, options };
   };
 }
@@ -43,7 +54,7 @@ function complete(schema: () => KeySchema | undefined) {
 export function PolicyEditor({ text, change, diagnostics }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
-  const { data } = useQuery<KeySchema>("/policy/schema");
+  const { data } = useQuery<PolicySchema>("/policy/schema");
   const schema = useRef(data);
   schema.current = data;
   useEffect(() => {
@@ -51,6 +62,8 @@ export function PolicyEditor({ text, change, diagnostics }: Props) {
       doc: text,
       extensions: [
         ...appearance("policy.yaml", "Editor"),
+        history(),
+        keymap.of([...defaultKeymap, ...historyKeymap]),
         autocompletion({ override: [complete(() => schema.current)] }),
         EditorView.updateListener.of((update) => update.docChanged && change(update.state.doc.toString())),
       ],
@@ -66,7 +79,7 @@ export function PolicyEditor({ text, change, diagnostics }: Props) {
     const marks = diagnostics.flatMap((each) => {
       if (!each.line || each.line > made.state.doc.lines) return [];
       const line = made.state.doc.line(each.line);
-      return [{ from: line.from, to: line.to, severity: "error" as const, message: each.message }];
+      return [{ from: line.from, to: line.to, severity: "error" as const, message: each.problem }];
     });
     made.dispatch(setDiagnostics(made.state, marks));
   }, [diagnostics]);

@@ -2,11 +2,11 @@
 import { Fragment, useEffect, useState } from "react";
 import { Link, useSearch } from "wouter";
 import { post, Problem } from "../../api/client";
-import type { Effect } from "../../api/types";
-import { count, int, millis } from "../../ui/format";
-import { Decided, Time } from "../../ui/signs";
+import { count, int } from "../../ui/format";
+import { Decided } from "../../ui/signs";
 import { Visible } from "../../ui/Visible";
-import { PolicyEditor, type Diagnostic } from "./PolicyEditor";
+import { PolicyEditor } from "./PolicyEditor";
+import type { ChangedCall, Check, Simulation } from "./types";
 import s from "./Policy.module.css";
 
 const START = `version: 1
@@ -16,31 +16,6 @@ rules:
     target: {under: tests}
     decision: allow
 `;
-
-interface Check {
-  valid: boolean;
-  rules: number;
-  problems: Diagnostic[];
-}
-
-interface Changed {
-  call_id: string;
-  at: string | null;
-  tool: string;
-  main: string;
-  from: Effect;
-  to: Effect;
-  rule: string | null;
-}
-
-interface Simulation {
-  total: number;
-  changed: number;
-  by: { from: Effect; to: Effect; n: number }[];
-  prompts_before: number;
-  prompts_after: number;
-  calls: Changed[];
-}
 
 const CHECK_MS = 200;
 
@@ -53,7 +28,7 @@ export default function Simulate() {
   const run = async () => {
     setRunning(true);
     try {
-      setResult(await post<Simulation>("/policy/simulate", { text: draft }));
+      setResult(await post<Simulation>("/policy/simulate", { policy: draft }));
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       setResult(problem);
@@ -67,25 +42,25 @@ export default function Simulate() {
         <header>
           <code>policy.yaml</code>
           {check && (
-            <span className={`tag ${check.valid ? "ok" : "bad"}`}>
-              {check.valid ? `${count(check.rules, "rule")}, valid` : count(check.problems.length, "problem")}
+            <span className={`tag ${check.ok ? "ok" : "bad"}`}>
+              {check.ok ? `${count(check.rules, "rule")}, valid` : count(check.problems.length, "problem")}
             </span>
           )}
         </header>
         <PolicyEditor text={draft} change={setDraft} diagnostics={check?.problems ?? []} />
-        {check && !check.valid && (
+        {check && !check.ok && (
           <ul className="in-pad col gap4" aria-label="Problems">
             {check.problems.map((problem, index) => (
               <li key={index} className="red sm">
                 {problem.line ? `line ${problem.line}: ` : ""}
-                <Visible text={problem.message} />
+                <Visible text={[problem.key, problem.problem, problem.fix].filter(Boolean).join(": ")} />
               </li>
             ))}
           </ul>
         )}
         <footer className="row">
           <span className="dim sm">A draft: nothing is in force until you save it to your policy file.</span>
-          <button className="bt sm right" disabled={running || !check?.valid} onClick={() => void run()}>
+          <button className="bt sm right" disabled={running || !check?.ok} onClick={() => void run()}>
             {running ? "Replaying…" : "Replay the calls on record"}
           </button>
         </footer>
@@ -100,11 +75,11 @@ function useCheck(draft: string): Check | undefined {
   useEffect(() => {
     let stale = false;
     const timer = setTimeout(() => {
-      post<Check>("/policy/check", { text: draft })
+      post<Check>("/policy/check", { policy: draft })
         .then((found) => !stale && setCheck(found))
         .catch((problem: unknown) => {
           if (!stale && problem instanceof Problem)
-            setCheck({ valid: false, rules: 0, problems: [{ line: null, message: problem.message }] });
+            setCheck({ ok: false, rules: 0, problems: [{ line: null, key: "", problem: problem.message, fix: "" }] });
         });
     }, CHECK_MS);
     return () => {
@@ -151,7 +126,7 @@ function Result({ result }: { result: Simulation | Problem | undefined }) {
 
 const SHOWN = 8;
 
-function Group({ group, calls }: { group: Simulation["by"][number]; calls: Changed[] }) {
+function Group({ group, calls }: { group: Simulation["by"][number]; calls: ChangedCall[] }) {
   const [open, setOpen] = useState(true);
   const rows = calls.filter((call) => call.from === group.from && call.to === group.to);
   return (
@@ -169,12 +144,9 @@ function Group({ group, calls }: { group: Simulation["by"][number]; calls: Chang
           <tbody>
             {rows.slice(0, SHOWN).map((call) => (
               <tr key={call.call_id}>
-                <td className="dim">
-                  <Time at={millis(call.at)} short />
-                </td>
                 <td className="b">{call.tool}</td>
                 <td className="mono sm cutx">
-                  <Visible text={call.main} />
+                  <Visible text={mainOf(call)} />
                 </td>
                 <td className="np dim sm nowrap">{call.rule}</td>
                 <td className="r">
@@ -186,7 +158,7 @@ function Group({ group, calls }: { group: Simulation["by"][number]; calls: Chang
             ))}
             {group.n > SHOWN && (
               <tr>
-                <td colSpan={5} className="dim sm">
+                <td colSpan={4} className="dim sm">
                   and {count(group.n - SHOWN, "more call")}
                 </td>
               </tr>
@@ -196,4 +168,9 @@ function Group({ group, calls }: { group: Simulation["by"][number]; calls: Chang
       )}
     </Fragment>
   );
+}
+
+function mainOf(call: ChangedCall): string {
+  const first = Object.values(call.args ?? {}).find((value) => typeof value === "string");
+  return typeof first === "string" ? first : "";
 }

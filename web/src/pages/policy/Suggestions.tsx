@@ -4,16 +4,10 @@ import { IconBulb } from "@tabler/icons-react";
 import { useQuery } from "../../api/query";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
-
-interface Suggestion {
-  title: string;
-  why: string;
-  effect: string;
-  yaml: string;
-}
+import type { SuggestionList } from "./types";
 
 export function Suggestions() {
-  const { data, error, reload } = useQuery<{ suggestions: Suggestion[] }>("/policy/suggestions");
+  const { data, error, reload } = useQuery<SuggestionList>("/policy/suggestions");
   if (!data && error) return <Failed what="Suggestions" problem={error} retry={reload} />;
   if (!data) return <Loading />;
   if (!data.suggestions.length)
@@ -25,21 +19,20 @@ export function Suggestions() {
   return (
     <div className="col gap12">
       {data.suggestions.map((each) => (
-        <section key={each.title} className="card">
+        <section key={each.sentence} className="card">
           <header>
             <IconBulb size={15} aria-hidden className="dim" />
-            <h2>{each.title}</h2>
-            <Link className="bt sm right" href={`/policy/simulate?draft=${encodeURIComponent(each.yaml)}`}>
+            <h2>You {each.sentence}</h2>
+            <Link className="bt sm right" href={`/policy/simulate?draft=${encodeURIComponent(draftOf(each.rule))}`}>
               Simulate
             </Link>
           </header>
           <div className="in-pad row gap16 top wrap">
-            <div className="grow">
-              <p>{each.why}</p>
-              {each.effect && <p className="dim sm mt8">If added: {each.effect}</p>}
-            </div>
+            <p className="grow mid">
+              If you add this rule to your policy, such calls no longer ask. Undo stays possible.
+            </p>
             <pre className="pre grow" tabIndex={0}>
-              <Visible text={each.yaml} />
+              <Visible text={draftOf(each.rule)} />
             </pre>
           </div>
         </section>
@@ -47,4 +40,12 @@ export function Suggestions() {
       <p className="dim sm">Suggestions come from your own answers. None is applied by itself.</p>
     </div>
   );
+}
+
+/** A policy file with this one rule. YAML reads JSON values as they are. */
+function draftOf(rule: Record<string, unknown>): string {
+  const lines = Object.entries(rule).map(
+    ([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  return `version: 1\nrules:\n  - ${lines.join("\n    ")}\n`;
 }

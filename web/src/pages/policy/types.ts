@@ -1,21 +1,22 @@
 /** The policy as the server answers it. */
-import type { Effect } from "../../api/types";
+import type { Effect, Schemas } from "../../api/types";
 
-export interface Rule {
-  id: string;
-  effect: Effect;
-  what: string;
-  /** In the order of their force. */
-  origin: "floor" | "deny" | "rule";
-  file: string;
-  line: number | null;
-  reason: string;
+export type Rule = Schemas["RuleRow"];
+export type RuleList = Schemas["PolicyReport"];
+export type Check = Schemas["PolicyCheck"];
+export type PolicyProblem = Schemas["PolicyProblem"];
+export type SuggestionList = Schemas["SuggestionList"];
+
+export interface ChangedCall {
+  call_id: string;
+  tool: string;
+  args: Record<string, unknown> | null;
+  from: Effect;
+  to: Effect;
+  rule: string | null;
 }
 
-export interface RuleList {
-  mode: string;
-  version: string;
-  allowed_tools: string[];
-  denied_tools: string[];
-  rules: Rule[];
-}
+export type Simulation = Omit<Schemas["SimulationReport"], "by" | "calls"> & {
+  by: { from: Effect; to: Effect; n: number }[];
+  calls: ChangedCall[];
+};

@@ -1,29 +1,10 @@
 /** MCP servers as the server answers them. */
 
-export interface Server {
-  name: string;
-  transport: string;
-  target: string;
-  file: string;
-  state: string;
-  word: string;
-  trust: boolean;
-  tools: number;
-  changed: string[];
-  problem: string;
-  problems: string[];
-}
+import type { Schemas } from "../../api/types";
 
-export interface Pin {
-  tool: string;
-  difference: string;
-  digest: string;
-}
-
-export interface ServerDetail extends Server {
-  pins: Pin[];
-  log: string[];
-}
+export type Server = Schemas["ServerRow"];
+export type Pin = Schemas["PinRow"];
+export type ServerDetail = Schemas["ServerDetail"];
 
 const DOTS: Record<string, string> = { up: "ok", off: "", connecting: "warn", away: "bad", failed: "bad" };
 

@@ -2,6 +2,7 @@
 import { Link } from "wouter";
 import { IconAlertTriangle, IconCheck, IconX } from "@tabler/icons-react";
 import { useQuery } from "../../api/query";
+import type { Schemas } from "../../api/types";
 import { Copy } from "../../ui/controls";
 import { count } from "../../ui/format";
 import { Failed, Loading } from "../../ui/states";
@@ -27,13 +28,7 @@ export default function Setup({ params }: { params: { tab?: string } }) {
   );
 }
 
-interface Check {
-  area: string;
-  name: string;
-  state: "ok" | "warn" | "fail";
-  found: string;
-  fix: string;
-}
+type Check = Schemas["DoctorCheck"];
 
 const SIGN = { ok: ["st ok", IconCheck], warn: ["st amber", IconAlertTriangle], fail: ["st deny", IconX] } as const;
 

@@ -1,21 +1,12 @@
 /** Access: tokens and browser sessions; adding one is a command, so that its secret is shown once, in a terminal. */
 import { request, Problem } from "../../api/client";
 import { invalidate, useQuery } from "../../api/query";
+import type { Schemas } from "../../api/types";
 import { millis } from "../../ui/format";
 import { Time } from "../../ui/signs";
 import { Failed, Loading, toast } from "../../ui/states";
 
-interface Token {
-  id: string;
-  kind: string;
-  name: string;
-  user: string;
-  role: string;
-  scopes: string[];
-  created?: number | null;
-  last_used?: number | null;
-  expires?: number | null;
-}
+type Token = Schemas["TokenRow"];
 
 export function Tokens() {
   const { data, error, reload } = useQuery<{ tokens: Token[] }>("/tokens");
@@ -27,7 +18,7 @@ export function Tokens() {
         Without a token the server answers this machine only. A token names a person, a role and what it may do; it is
         stored hashed, and its secret is printed once:
       </p>
-      <pre className="pre mt8">toolreeve tokens add --name phone --scope read --scope approve</pre>
+      <pre className="pre mt8">toolreeve tokens add ada --name phone --scope read --scope approve</pre>
       {data.tokens.length > 0 && (
         <div className="card mt16 scrollx">
           <table className="tbl">

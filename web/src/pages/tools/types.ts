@@ -1,18 +1,7 @@
 /** The catalogue as the server answers it. */
-import type { DangerLevel } from "../../api/types";
+import type { DangerLevel, Schemas } from "../../api/types";
 
-export interface ToolRow {
-  name: string;
-  title?: string | null;
-  description: string;
-  danger: DangerLevel;
-  category: string;
-  read_only: boolean;
-  idempotent: boolean;
-  server: string | null;
-  trusted: boolean;
-  tokens: number;
-}
+export type ToolRow = Omit<Schemas["ToolRow"], "danger"> & { danger: DangerLevel };
 
 export interface Property {
   type?: string | string[];
@@ -22,7 +11,8 @@ export interface Property {
   anyOf?: Property[];
 }
 
-export interface ToolDetail extends ToolRow {
-  examples: Record<string, unknown>[];
-  input_schema: { properties?: Record<string, Property>; required?: string[] };
-}
+export type ToolDetail = Omit<Schemas["ToolDetail"], "danger" | "input_schema" | "examples"> &
+  ToolRow & {
+    examples: Record<string, unknown>[];
+    input_schema: { properties?: Record<string, Property>; required?: string[] };
+  };
