@@ -32,9 +32,11 @@ def fuzz(url: str, requests: int, *, seed: int = 1) -> Counter[int]:
     operations = [each.ok() for each in schema.get_all_operations()]
     found: Counter[int] = Counter()
     per_operation = -(-requests // len(operations))
-    for operation in operations:
-        if operation.definition.raw["operationId"] not in SKIPPED:
-            _fuzz_operation(operation, per_operation, found, seed)
+    while sum(found.values()) < requests:  # an operation without parameters is one request
+        for operation in operations:
+            if operation.definition.raw["operationId"] not in SKIPPED:
+                _fuzz_operation(operation, per_operation, found, seed)
+        seed += 1
     return found
 
 

@@ -70,6 +70,7 @@ async def _serve(
     from toolreeve.serve.login import new_link
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import ToolViews
+    from toolreeve.serve.oidc import read_oidc
 
     chosen = options.configuration().settings.serve
     host, port = place.getsockname()[:2]
@@ -86,10 +87,11 @@ async def _serve(
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
     doctor = partial(_doctor, options)
+    oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
     async with (
         runtime,
         serve_hooks(options.configuration(), runtime.journal, runtime.flow),
-        new_application(runtime, access, views, limits, inbox=inbox, doctor=doctor) as application,
+        new_application(runtime, access, views, limits, inbox=inbox, oidc=oidc, doctor=doctor) as application,
     ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}")

@@ -37,3 +37,23 @@ TOKENS: Mapping[str, Any] = {
         },
     },
 }
+
+OIDC: Mapping[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["issuer", "client_id", "client_secret", "roles"],
+    "properties": {
+        "issuer": {"type": "string", "pattern": "^https?://", "description": "The provider's URL."},
+        "client_id": {"type": "string", "minLength": 1, "description": "The id of this client at the provider."},
+        "client_secret": {"type": "string", "pattern": REFERENCE, "description": "A reference: ${secret:NAME}."},
+        "roles": {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"enum": [role.value for role in Role]},
+            "description": "The role of each group; the highest one counts, and without any there is no login.",
+        },
+        "user_claim": {"type": "string", "description": "The claim that names the user; email if not set."},
+        "groups_claim": {"type": "string", "description": "The claim that lists the groups; groups if not set."},
+        "scope": {"type": "string", "description": "The scopes to ask for; openid email profile groups if not set."},
+    },
+}

@@ -28,6 +28,7 @@ from toolreeve.serve.limits import ServerLimits
 from toolreeve.serve.login import Login
 from toolreeve.serve.mcp.door import new_handlers
 from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
+from toolreeve.serve.oidc import OidcLogin, OidcSettings
 from toolreeve.serve.webhook_dispatcher import WebhookDispatcher
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ async def new_application(
     limits: ServerLimits,
     *,
     inbox: InboxChannel | None = None,
+    oidc: OidcSettings | None = None,
     doctor: Rows = no_rows,
     clients: Rows = no_rows,
 ) -> AsyncIterator[Application]:
@@ -80,7 +82,7 @@ async def new_application(
             stack.push_async_callback(_end, asyncio.create_task(work))
         stack.push_async_callback(services.running.close)
         stack.callback(stop)
-        yield Application(access, _routes(mcp, services), stop, _public_routes(services))
+        yield Application(access, _routes(mcp, services), stop, _public_routes(services, oidc))
 
 
 def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:
@@ -117,12 +119,15 @@ def _upstreams(reeve: "Toolreeve") -> dict[str, float]:
     return {status.name: float(status.state == "up") for status in reeve.fleet.status()}
 
 
-def _public_routes(services: ApiServices) -> list[BaseRoute]:
+def _public_routes(services: ApiServices, oidc: OidcSettings | None) -> list[BaseRoute]:
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
     login = Login(services.reeve.credentials, services.now, services.refresh_tokens)
-    return [Route("/health", health), *login.routes(), *ConsoleFiles().routes()]
+    logins = login.routes()
+    if oidc is not None:
+        logins += OidcLogin(oidc, login, services.reeve.http, services.now).routes()
+    return [Route("/health", health), *logins, *ConsoleFiles().routes()]
 
 
 async def _follow_tokens(services: ApiServices) -> None:

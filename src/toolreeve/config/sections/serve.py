@@ -1,11 +1,11 @@
 """The [serve] table: address, tokens and quotas of the HTTP server."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from toolreeve.config.field import Field, ProjectScope
-from toolreeve.config.table_schemas import TOKENS
+from toolreeve.config.table_schemas import OIDC, TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,15 @@ class Serve:
             shape=TOKENS,
         ),
     ] = ()
+    oidc: Annotated[
+        Mapping[str, Any],
+        Field(
+            "OpenID login to the console at /login/oidc: the provider, and the role of each group. "
+            "Needs the extra `oidc`.",
+            ProjectScope.NEVER,
+            shape={"anyOf": [{"type": "object", "maxProperties": 0}, OIDC]},
+        ),
+    ] = field(default_factory=dict)
     allowed_hosts: Annotated[
         tuple[str, ...],
         Field("Host names that requests may use, in addition to those of this machine.", ProjectScope.NEVER),
