@@ -29,3 +29,9 @@ def senseless(_: dict[str, Any]) -> Any:
 
 def truthy(_: dict[str, Any]) -> Any:
     return "approve"
+
+
+def polite(request: dict[str, Any]) -> dict[str, Any]:
+    if "please" in request["agentOutput"]:
+        return {"status": "approve"}
+    return {"status": "reject", "messages": ["impolite"], "followUpPrompt": "Say please."}

@@ -61,6 +61,8 @@ async def run_recorded(
         conversation = earlier.conversation
     new_run = PhasedRun if config.phases else AgentRun
     run = new_run(
+        review=reeve.review_output,
+        max_reviews=reeve.max_reviews,
         id=row.id,
         config=config,
         signature=signature,

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,13 +40,18 @@ class AgentResult(dict[str, Any]):
         return self.outcome.tools_used
 
 
+Review = Callable[[str, int], Awaitable[tuple[str, str]]]
+"""Of an answer and the number of the attempt: why it is refused, and what the model shall do; both may be empty."""
+
+
 def ignore(_: AgentEvent) -> None:
     """For a run that nobody watches."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AgentRun:
-    """`conversation` may hold earlier turns, of a chat or of a run that is resumed."""
+    """`conversation` may hold earlier turns, of a chat or of a run that is resumed. `review` says what is wrong with an
+    answer and whether it is refused for good; the model is asked at most `max_reviews` times to mend it."""
 
     id: str
     config: BaseAgentConfig
@@ -56,6 +61,8 @@ class AgentRun:
     emit: Callable[[AgentEvent], None] = ignore
     conversation: Conversation = field(default_factory=Conversation)
     transcript: Transcript | None = None
+    review: Review | None = None
+    max_reviews: int = 0
 
     async def run(self, question: str) -> AgentResult:
         """Emits exactly one `ended`, whatever happens. Raises ModelError if the first turn fails by configuration."""
@@ -67,7 +74,7 @@ class AgentRun:
         try:
             if self.transcript is not None:
                 await self.transcript.begin()
-            found = await self.work(loop, outputs)
+            found = await self._reviewed(await self.work(loop, outputs), loop, outputs)
         except asyncio.CancelledError:
             loop.outcome.stop = Stop.CANCELLED
             raise
@@ -80,6 +87,23 @@ class AgentRun:
                 await asyncio.shield(self._close(self.transcript, loop.outcome))
             self.emit(AgentEvent(EventKind.ENDED, {"run": self.id, "outputs": found, **loop.outcome.to_dict()}))
         return AgentResult(found, loop.outcome, self.id, self.conversation.messages)
+
+    async def _reviewed(self, found: dict[str, Any], loop: AgentLoop, outputs: OutputReader) -> dict[str, Any]:
+        if self.review is None:
+            return found
+        for iteration in range(self.max_reviews + 1):
+            if loop.outcome.stop is not Stop.COMPLETED:
+                return found
+            problem, follow_up = await self.review(loop.outcome.text, iteration)
+            if follow_up and iteration < self.max_reviews:
+                self.conversation.add(UserMessage(text=follow_up))
+                found = await self.work(loop, outputs)
+                continue
+            if problem:
+                loop.outcome.stop = Stop.OUTPUT
+                loop.outcome.why = problem
+            return found
+        return found
 
     async def _close(self, transcript: Transcript, outcome: Outcome) -> None:
         await transcript.keep(self.conversation.messages)

@@ -153,6 +153,7 @@ class SyncToolreeve:
     undo = _waiting(Toolreeve.undo)
     say = _waiting(Toolreeve.say)
     spend = _waiting(Toolreeve.spend)
+    review_output = _waiting(Toolreeve.review_output)
     execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)
     execute_batch = _waiting(Toolreeve.execute_batch)
     execute_tool_chain = _waiting(Toolreeve.execute_tool_chain)
@@ -193,6 +194,11 @@ class SyncToolreeve:
     def problems(self) -> Sequence[ConfigError]:
         """Every tool file, MCP server and tool of a server that could not be loaded, and why."""
         return self.runtime.problems
+
+    @property
+    def max_reviews(self) -> int:
+        """How often an agent may be asked to mend its answer."""
+        return self.runtime.max_reviews
 
     @property
     def agent_runs(self) -> "AgentRunTable":

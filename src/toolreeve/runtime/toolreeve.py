@@ -537,6 +537,24 @@ class Toolreeve:
         """The guarded HTTP client, as tools use it."""
         return self._parts.http
 
+    @property
+    def max_reviews(self) -> int:
+        """How often an agent may be asked to mend its answer (`output_settings.max_iterations` of your governors)."""
+        governors = self._parts.governors
+        return 0 if governors is None else governors.settings.max_iterations
+
+    async def review_output(self, text: str, iteration: int = 0) -> tuple[str, str]:
+        """Why your output governors refuse an agent's answer, and what they want done; both empty if they do not.
+        What they said is recorded."""
+        governors = self._parts.governors
+        if governors is None or not governors.settings.output:
+            return "", ""
+        review = await governors.review_output(text, task=new_id(), session=self.session, iteration=iteration)
+        await self._parts.journal.note("governor", review.to_dict())
+        veto = review.rejected
+        problem = "" if veto is None else f"refused by governor {veto.governor!r}: {'; '.join(veto.messages)}"
+        return problem, review.follow_up
+
     def redact(self, text: str) -> str:
         """The text without the secrets that this runtime knows."""
         return self._parts.redactor.text(text)

@@ -18,7 +18,11 @@ from toolreeve.core.errors import ErrorCode, ToolreeveError
 
 
 def settings(world: World, port: int, **changes: Any) -> Any:
-    values = {"notify": (f"json://127.0.0.1:{port}/hook",), "link_url": "https://console.example", "dead_time": 0.0}
+    values: dict[str, Any] = {
+        "notify": (f"json://127.0.0.1:{port}/hook",),
+        "link_url": "https://console.example",
+        "dead_time": 0.0,
+    }
     return world.settings(approval=ApprovalSettings(**values | changes))
 
 
