@@ -22,6 +22,7 @@ from toolreeve.serve.api.router import ApiRouter
 from toolreeve.serve.api.running import RunningCalls
 from toolreeve.serve.api.services import ApiServices, Rows, no_rows
 from toolreeve.serve.app import MCP, WEBSOCKET, Application
+from toolreeve.serve.approval_page import ApprovalPage
 from toolreeve.serve.console_files import ConsoleFiles
 from toolreeve.serve.event_feed import EventFeed
 from toolreeve.serve.limits import ServerLimits
@@ -124,7 +125,7 @@ def _public_routes(services: ApiServices, oidc: OidcSettings | None) -> list[Bas
         return JSONResponse({"status": "ok"})
 
     login = Login(services.reeve.credentials, services.now, services.refresh_tokens)
-    logins = login.routes()
+    logins = [*login.routes(), *ApprovalPage(services.reeve.approvals).routes()]
     if oidc is not None:
         logins += OidcLogin(oidc, login, services.reeve.http, services.now).routes()
     return [Route("/health", health), *logins, *ConsoleFiles().routes()]

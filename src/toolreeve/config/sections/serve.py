@@ -35,7 +35,7 @@ class Serve:
             "OpenID login to the console at /login/oidc: the provider, and the role of each group. "
             "Needs the extra `oidc`.",
             ProjectScope.NEVER,
-            shape={"anyOf": [{"type": "object", "maxProperties": 0}, OIDC]},
+            shape={"type": "object", "anyOf": [{"maxProperties": 0}, OIDC]},
         ),
     ] = field(default_factory=dict)
     allowed_hosts: Annotated[
