@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "hooks": ("toolreeve.cli.hooks:hooks", "Install, remove and show hooks for the own tools of agent clients."),
     "secrets": ("toolreeve.cli.secrets:secrets", "Set, list and remove secrets."),
     "whoami": ("toolreeve.cli.whoami:whoami", "Show who calls are made as, with which role, and why."),
+    "labels": ("toolreeve.cli.labels:labels", "Vouch for values in a session, and manage known recipients."),
     "trust": ("toolreeve.cli.trust:trust", "Trust the workspace, so that its tools and servers may run."),
     "serve": ("toolreeve.cli.serve:serve", "Serve the console, REST, MCP and metrics over HTTP."),
     "tokens": ("toolreeve.cli.tokens:tokens", "Add, list and revoke tokens of the HTTP server."),

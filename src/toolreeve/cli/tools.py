@@ -10,7 +10,7 @@ from toolreeve.cli.options import CliCommand, current
 from toolreeve.cli.output import count, live_line, print_json, print_table, print_text
 from toolreeve.cli.suggestions import complete_tools
 from toolreeve.core.errors import ExitStatus
-from toolreeve.core.visible import visible
+from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
@@ -95,9 +95,22 @@ def _show(spec: "ToolSpec") -> None:
         required = spec.input.get("required", ())
         rows = [_parameter(key, value, required=key in required) for key, value in properties.items()]
         print_table(current(), ("parameter", "type", "default", "description"), rows)
+    _show_authority(spec)
     example = dict(spec.examples[0]) if spec.examples else dict.fromkeys(spec.input.get("required", ()), "…")
     words = " ".join(f"{key}={value}" for key, value in example.items())
     print_text(f"\ntoolreeve call {spec.name} {words}".rstrip())
+
+
+def _show_authority(spec: "ToolSpec") -> None:
+    """What the parameters of a tool that is not our own decide, and whether that is a guess."""
+    from toolreeve.policy.flow.authority import LABEL, TEXT, WHEN, authority_of
+
+    if spec.source.split(".")[0] == "toolreeve":
+        return
+    authority = authority_of(spec)
+    decided = {key: each for key, each in authority.parameters.items() if each.kind not in (TEXT, LABEL, WHEN)}
+    parts = [f"{one_line(key)}: {each.kind}{' (guessed)' if each.guessed else ''}" for key, each in decided.items()]
+    print_text(f"\neffect {authority.effect} (guessed); authority {', '.join(parts) or 'none'}")
 
 
 def _parameter(key: str, schema: Mapping[str, Any], *, required: bool) -> tuple[str, str, str, str]:
