@@ -378,7 +378,11 @@ async def _watch(options: Options) -> int:
     async with _open(options) as pending:
         try:
             while True:
-                for row in await pending.list():
+                rows = await pending.list()
+                if len(rows) > 1:
+                    note(f"{len(rows)} questions wait:")
+                    print_table(options, COLUMNS, list(map(_cells, rows)))
+                for row in rows:
                     await _ask(pending, row, terminal)
                 await asyncio.sleep(POLL_INTERVAL)
         except Hangup as problem:
