@@ -34,8 +34,10 @@ def judge_command(
 
 
 def _hosts(judge: FlowJudge, tool: ToolAuthority, command: str, hosts: Sequence[str]) -> Iterator[Provenance]:
+    """Those that the command's words choose; where a program always goes, no value decides."""
     urls = _URL.findall(command)
-    for host in dict.fromkeys(map(host_of, map(canonical, hosts))):
+    chosen = [host for host in hosts if host_of(canonical(host)) in fold(command)]
+    for host in dict.fromkeys(map(host_of, map(canonical, chosen))):
         named = [url for url in urls if host_of(canonical(url)) == host] or [host]
         for place in named:
             if not judge.vouching.may_visit(tool, "command", place):
