@@ -330,3 +330,33 @@ def test_an_always_for_a_while_shows_the_rule_with_its_expiry(shell: Shell) -> N
     assert write(shell).success
     assert "expires" in (shell.home / ".config/toolreeve/policy.yaml").read_text()
     assert write(shell, "other").success
+
+
+def test_a_call_is_allowed_with_edited_arguments_that_are_judged_at_once(shell: Shell) -> None:
+    number = pending(shell)
+
+    wrong = shell.run("approvals", "edit", number, "nonsense=5", "--yes")
+    outside = shell.run("approvals", "edit", number, "path=/etc/passwd", "--yes")
+    edited = shell.run("approvals", "edit", number, "path=b.txt", "content=safe", "--yes")
+
+    assert (wrong.status, outside.status) == (2, 2)
+    assert "not valid" in wrong.err
+    assert edited.out.strip() == f"{number}: edited"
+    assert write(shell).success
+    assert (shell.workspace / "b.txt").read_text() == "safe"
+    assert not (shell.workspace / "a.txt").exists()
+
+
+def test_history_tells_who_decided_and_what_is_pending(shell: Shell) -> None:
+    number = pending(shell)
+    shell.run("approvals", "deny", number, "--yes")
+    pending(shell, "other")
+
+    found = shell.run("approvals", "history", "--json").json
+    printed = shell.run("approvals", "history")
+
+    (decision,) = found["permissionDecisions"]
+    assert decision["source"] == f"person:{getpass.getuser()} via command line"
+    assert decision["optionId"] == "deny"
+    assert len(found["pendingPermissions"]) == 1
+    assert "1 decisions, 1 pending" in printed.err

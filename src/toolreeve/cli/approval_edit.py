@@ -82,6 +82,7 @@ async def _judge(options: Options, request: "Request", args: dict[str, Any]) -> 
     from toolreeve.cli.runtime import runtime_with
     from toolreeve.core.action import Action
     from toolreeve.core.call import ToolCall
+    from toolreeve.core.effects import EffectKind
     from toolreeve.core.verdict import Decision
 
     async with runtime_with(options, [request.tool]) as reeve:
@@ -96,6 +97,11 @@ async def _judge(options: Options, request: "Request", args: dict[str, Any]) -> 
             raise click.UsageError(f"the edited call is not valid: {problem.message}") from None
         if decision.decision is Decision.DENY:
             raise click.UsageError(f"the edited call is denied: {decision.verdict.reason}")
+        for effect in action.effects:
+            if effect.kind in (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE):
+                finding = reeve.files.explain(effect.target, change=effect.kind is not EffectKind.READ)
+                if finding.decision == "deny":
+                    raise click.UsageError(f"the edited call is denied: {finding.reason}")
         if action.danger > request.danger:
             note(f"the edited call is more dangerous: {action.danger.value} instead of {request.danger.value}")
         return replace(
