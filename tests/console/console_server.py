@@ -23,7 +23,7 @@ class ConsoleServer:
 
     def __init__(self, place: Path, settings: str = "") -> None:
         self.home = place / "home"
-        self.workspace = place / "shop"
+        self.workspace = self.home / "shop"
         self.workspace.mkdir(parents=True)
         folder = self.home / ".config" / "toolreeve"
         folder.mkdir(parents=True)

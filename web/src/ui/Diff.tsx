@@ -9,6 +9,12 @@ export function Diff({ text, twoColumns }: { text: string; twoColumns?: boolean 
   return (
     <div className={s.scroll} tabIndex={0} role="group" aria-label="Changes">
       <table className={`${s.diff} ${twoColumns ? s.two : ""}`}>
+        <colgroup>
+          <col className={s.numberColumn} />
+          <col className={twoColumns ? undefined : s.signColumn} />
+          {twoColumns && <col className={s.numberColumn} />}
+          <col />
+        </colgroup>
         <tbody>
           {twoColumns ? (
             <TwoColumns lines={lines} />

@@ -40,3 +40,20 @@ const LONGEST_PLACE = 28;
 
 /** A directory as a person knows it: its own name, where the whole path is too long. */
 export const placeName = (path: string) => (path.length > LONGEST_PLACE ? `…/${path.split("/").at(-1)}` : path);
+
+/** A path as the agent would write it, below its workspace. */
+export const relativePath = (path: string, workspace: string) =>
+  workspace && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path;
+
+/** A rule as a policy file writes it: one key a line, nothing left out. */
+export function ruleText(rule: string): string {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(rule);
+  } catch {
+    return rule;
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return rule;
+  const lines = Object.entries(parsed).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);
+  return `- ${lines.join("\n  ")}`;
+}

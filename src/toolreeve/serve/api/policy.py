@@ -100,7 +100,7 @@ def _what(rule: PermissionRule) -> str:
     shown = []
     for each in fields(rule):
         value = getattr(rule, each.name)
-        if each.name not in _ELSEWHERE and value not in (None, "", (), [], {}, 0, False):
+        if each.name not in _ELSEWHERE and value not in (each.default, None, "", (), [], {}, 0, False):
             shown.append(f"{each.name}: {_plain(value)}")
     return ", ".join(shown)[:2000]
 

@@ -8,7 +8,7 @@ import type { CallDetail } from "../../api/types";
 import { copyText, Menu } from "../../ui/controls";
 import { Diff } from "../../ui/Diff";
 import { Arguments } from "../../ui/Evidence";
-import { int, millis } from "../../ui/format";
+import { int, millis, placeName } from "../../ui/format";
 import { Danger, Decided, OutcomeIcon, Time } from "../../ui/signs";
 import { Failed, Loading, toast } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
@@ -51,7 +51,10 @@ function Detail({ call, close, reload }: { call: CallDetail; close: () => void; 
         {call.workspace && (
           <>
             {" "}
-            in <span className="mono">{call.workspace}</span>
+            in{" "}
+            <span className="mono" title={call.workspace}>
+              {placeName(call.workspace)}
+            </span>
           </>
         )}
         , <Time at={millis(call.at)} />, session{" "}

@@ -44,6 +44,13 @@ export function Road({ call }: { call: CallDetail }) {
   );
 }
 
+/** What a stage did, where the record has no words of its own. */
+const NOTES: Record<string, string> = {
+  validate: "the arguments fit the schema",
+  admit: "within limits and rates",
+  execute: "ran to its end",
+};
+
 const LOOK = { done: "", failed: s.fail, skipped: s.skip };
 
 function Row({ stage, bar }: { stage: Stage; bar: Bar }) {
@@ -53,7 +60,7 @@ function Row({ stage, bar }: { stage: Stage; bar: Bar }) {
     <div className={`${s.rd} ${LOOK[stage.state]}`}>
       <span className={s.rn}>{stage.name}</span>
       <span className={s.rt} title={stage.note}>
-        {stage.state === "skipped" ? "not reached or not needed" : stage.note}
+        {stage.state === "skipped" ? "not reached or not needed" : stage.note || NOTES[stage.name]}
       </span>
       <span className={s.track}>
         {drawn && (

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import type { Card, Grant, Scope } from "../../api/types";
 import { Choices } from "../../ui/controls";
+import { ruleText } from "../../ui/format";
 import { typing } from "../../ui/keys";
 import { Prose, Visible } from "../../ui/Visible";
 import { DenyNote } from "./DenyNote";
@@ -90,7 +91,7 @@ export function AnswerBar({ card, keep, total, next }: Props) {
             {scope !== "once" && grant?.rule && (
               <div className={s.rule}>
                 <pre className="pre" tabIndex={0} aria-label="The rule that is granted">
-                  <Visible text={grant.rule} />
+                  <Visible text={ruleText(grant.rule)} />
                 </pre>
               </div>
             )}

@@ -3,11 +3,13 @@ import { useState } from "react";
 import { IconColumns1, IconColumns2 } from "@tabler/icons-react";
 import type { FileChange } from "../../api/types";
 import { Diff } from "../../ui/Diff";
+import { relativePath } from "../../ui/format";
 import { Visible } from "../../ui/Visible";
 import s from "./Inbox.module.css";
 
 interface Props {
   files: FileChange[];
+  workspace: string;
   keep?: Set<string>;
   setKeep?: (keep: Set<string>) => void;
   twoColumns: boolean;
@@ -15,7 +17,7 @@ interface Props {
   title?: string;
 }
 
-export function Files({ files, keep, setKeep, twoColumns, setTwoColumns, title }: Props) {
+export function Files({ files, workspace, keep, setKeep, twoColumns, setTwoColumns, title }: Props) {
   const [at, setAt] = useState(0);
   const file = files[at] ?? files[0];
   const added = files.reduce((sum, each) => sum + (each.add ?? 0), 0);
@@ -36,8 +38,8 @@ export function Files({ files, keep, setKeep, twoColumns, setTwoColumns, title }
             <span className="b">{title ?? `Keep ${keep.size} of ${files.length} changes`}</span>
           </>
         ) : (
-          <code>
-            <Visible text={file.path} />
+          <code title={file.path}>
+            <Visible text={relativePath(file.path, workspace)} />
           </code>
         )}
         <Lines add={added} del={removed} unit />
@@ -53,7 +55,7 @@ export function Files({ files, keep, setKeep, twoColumns, setTwoColumns, title }
             <li key={each.path} className={s.fl} aria-current={each === file ? "true" : undefined}>
               {list ? <Keep path={each.path} keep={keep} setKeep={setKeep} /> : <span />}
               <button className={`${s.name} cut`} onClick={() => setAt(index)}>
-                <Visible text={each.path} />
+                <Visible text={relativePath(each.path, workspace)} />
                 {each.kind !== "change" && <span className="tag ml">{each.kind}</span>}
               </button>
               <Lines add={each.add} del={each.del} />

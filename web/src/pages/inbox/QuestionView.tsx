@@ -36,6 +36,7 @@ export function QuestionView({ card, next }: { card: Card; next: () => void }) {
           {files.some((each) => partial || each.diff) && (
             <Files
               files={files}
+              workspace={card.workspace}
               keep={partial ? keep : undefined}
               setKeep={setKeep}
               twoColumns={twoColumns}
@@ -137,7 +138,9 @@ function Sources({ provenance }: { provenance: Provenance[] }) {
                 </code>
               )}{" "}
               {each.why}
-              <span className={`tag ml ${each.label === "untrusted" ? "hi" : ""}`}>{each.label}</span>{" "}
+              {each.label && (
+                <span className={`tag ml ${each.label === "untrusted" ? "hi" : ""}`}>{each.label}</span>
+              )}{" "}
               {each.call_id && (
                 <span className="mid sm nowrap">
                   read by{" "}

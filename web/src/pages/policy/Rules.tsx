@@ -63,7 +63,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               </td>
               <td className="dim np">not removable</td>
             </tr>
-            {data.rules.map((rule) => (
+            {own.map((rule) => (
               <RuleRow
                 key={rule.id}
                 rule={rule}
@@ -110,7 +110,9 @@ function RuleRow({ rule, open, toggle }: { rule: Rule; open: boolean; toggle: ()
         <td className="mid np mono sm wrapx">
           <Visible text={rule.what} />
         </td>
-        <td className="np nowrap dim">{rule.origin === "floor" ? "not removable" : place}</td>
+        <td className="np nowrap dim">
+          <span title={place}>{place.split("/").at(-1)}</span>
+        </td>
       </tr>
       {open && (
         <tr>

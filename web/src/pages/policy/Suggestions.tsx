@@ -2,6 +2,7 @@
 import { Link } from "wouter";
 import { IconBulb } from "@tabler/icons-react";
 import { useQuery } from "../../api/query";
+import { ruleText } from "../../ui/format";
 import { Empty, Failed, Loading } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import type { SuggestionList } from "./types";
@@ -42,10 +43,7 @@ export function Suggestions() {
   );
 }
 
-/** A policy file with this one rule. YAML reads JSON values as they are. */
+/** A policy file with this one rule. */
 function draftOf(rule: Record<string, unknown>): string {
-  const lines = Object.entries(rule).map(
-    ([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
-  );
-  return `version: 1\nrules:\n  - ${lines.join("\n    ")}\n`;
+  return `version: 1\nrules:\n${ruleText(JSON.stringify(rule)).replace(/^/gm, "  ")}\n`;
 }
