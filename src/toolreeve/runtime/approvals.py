@@ -32,7 +32,7 @@ CheckArguments = Callable[[str, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalList:
+class QuestionPage:
     """`cursor` continues the list; None at its end."""
 
     items: Sequence[dict[str, Any]]
@@ -79,14 +79,14 @@ class Approvals:
 
     async def list(
         self, *, state: str = PENDING, cursor: str | None = None, limit: int = 50, newest_first: bool | None = None
-    ) -> ApprovalList:
+    ) -> QuestionPage:
         """`state` is one of the states, "settled" or "all". What is pending comes oldest first, all else newest first.
         Items are cards without arguments, effects and changes: `show` has those."""
         if state not in _STATES:
             raise ToolreeveError(f"state {state!r:.40} is none of {', '.join(_STATES)}")
         backwards = state != PENDING if newest_first is None else newest_first
         page = await self.store.page(states=_STATES[state], cursor=cursor, limit=limit, newest_first=backwards)
-        return ApprovalList(items=[self._item(row) for row in page.rows], cursor=page.cursor)
+        return QuestionPage(items=[self._item(row) for row in page.rows], cursor=page.cursor)
 
     async def count(self) -> int:
         """How many questions are pending."""

@@ -53,7 +53,7 @@ class Approval:
     link_url: Annotated[
         str,
         Field("The address of your console, for the links in notifications.", ProjectScope.NEVER),
-    ] = "http://127.0.0.1:8765"
+    ] = "http://127.0.0.1:8733"
     auto_approval_file: Annotated[
         str | None,
         Field(
