@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,9 @@ OPTIONS = "lowerdir={},upperdir=upper,workdir=work,volatile,redirect_dir=nofollo
 
 
 def wait_a_tick() -> None:
-    """File times are as coarse as this clock: what is changed after this is certainly later."""
-    began = file_clock_ns()
-    while file_clock_ns() == began:
+    """What is changed after this is certainly later: file times are between the coarse clock and the exact one."""
+    made = time.time_ns()
+    while file_clock_ns() <= made:
         pass
 
 
