@@ -209,7 +209,9 @@ def bind(host: str, port: int) -> socket.socket:
     """Raises ConfigError if the address cannot be bound."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
+        listener = socket.create_server((host.strip("[]"), port), family=family, backlog=1024)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted connections inherit it
+        return listener
     except OSError as problem:
         raise ConfigError(
             f"cannot listen on {host} port {port}: {problem.strerror or problem}",
