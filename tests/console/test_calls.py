@@ -97,6 +97,18 @@ def test_a_call_shows_its_road_and_copies_and_can_be_undone(server: ConsoleServe
     assert (server.workspace / "note.txt").read_text() == "before\n"
 
 
+def test_a_call_shows_the_difference_that_it_made(server: ConsoleServer, open_page: OpenPage) -> None:
+    (server.workspace / "cart.py").write_text("VAT = 0.16\n")
+    edits = [{"old": "0.16", "new": "0.19"}]
+    made = server.call("edit_file", path="cart.py", edits=edits).result(timeout=60)["meta"]["call_id"]
+    page = open_page(f"/calls/{made}")
+    page.get_by_role("tab", name="Changes").click()
+
+    changes = page.get_by_role("group", name="Changes")
+    expect(changes).to_contain_text("VAT = 0.16")
+    expect(changes).to_contain_text("VAT = 0.19")
+
+
 def test_a_tool_is_tried_with_the_decision_in_sight(server: ConsoleServer, open_page: OpenPage) -> None:
     page = open_page("/tools/calculate")
     page.get_by_label("expression").fill("6 * 7")

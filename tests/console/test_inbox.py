@@ -37,7 +37,7 @@ def allow_button(page: Page) -> Any:
 
 def settle(page: Page) -> None:
     """Wait until the answer bar is awake."""
-    expect(page.get_by_role("button", name=re.compile("Deny|Discard"))).to_be_enabled()
+    expect(page.get_by_role("button", name=re.compile("^(Deny…|Discard)"))).to_be_enabled()
 
 
 def test_a_question_shows_the_sentence_the_change_and_all_arguments(server: ConsoleServer, open_page: OpenPage) -> None:
@@ -217,3 +217,26 @@ def test_an_edited_call_is_judged_again(server: ConsoleServer, open_page: OpenPa
     assert outcome(call) == "done"
     assert (server.workspace / "better.txt").read_text() == "before"
     assert not (server.workspace / "edited.txt").exists()
+
+
+def test_equal_questions_are_answered_together_and_each_can_be_left_out(
+    server: ConsoleServer, open_page: OpenPage
+) -> None:
+    page = open_page("/inbox")
+    expect(page.get_by_text("live", exact=True)).to_be_attached()
+    names = ("one", "two", "three")
+    calls = {name: server.call("http_post", url=f"https://{name}.example/in", data="x") for name in names}
+    for name in names:
+        expect(page.get_by_role("link").filter(has_text=f"{name}.example")).to_be_visible()
+    page.get_by_role("link").filter(has_text="one.example").click()
+    page.get_by_role("button", name=re.compile("^Look at all")).click()
+    batch = page.get_by_role("region", name="Equal questions")
+    expect(batch).to_contain_text("one.example")
+    expect(batch).to_contain_text("two.example")
+    batch.get_by_role("checkbox").nth(1).uncheck()
+    settle(page)
+    batch.get_by_role("button", name=re.compile("^Deny 2 of 3")).click()
+    expect(page.get_by_text("2 calls denied")).to_be_visible()
+
+    left = [name for name, call in calls.items() if not call.done()]
+    assert len(left) == 1

@@ -113,6 +113,6 @@ export type CallRow = Omit<Schemas["CallRow"], "danger" | "decision"> & {
   decision: Decision | null;
 };
 export type CallPage = Omit<Schemas["CallPage"], "calls"> & { calls: CallRow[] };
-export type CallDetail = Omit<Schemas["CallDetail"], "danger" | "decision"> & CallRow & { files?: FileChange[] };
+export type CallDetail = Omit<Schemas["CallDetail"], "danger" | "decision"> & CallRow;
 export type Decision = Omit<Schemas["CallDecision"], "effect"> & { effect: Effect };
 export type Status = Schemas["StatusReport"];

@@ -158,7 +158,7 @@ const TABS = ["Arguments", "Result", "Changes", "Decision", "Record"] as const;
 type Tab = (typeof TABS)[number];
 
 function Parts({ call }: { call: CallDetail }) {
-  const changed = (call.files?.length ?? 0) > 0;
+  const changed = call.undoable || call.undone || diffOf(call) !== "";
   const first: Tab = call.code ? "Result" : changed ? "Changes" : "Arguments";
   const [tab, setTab] = useState<Tab>(first);
   return (
@@ -200,21 +200,28 @@ function Result({ call }: { call: CallDetail }) {
   );
 }
 
+/** The difference that the tool itself returned. */
+function diffOf(call: CallDetail): string {
+  const data = call.result?.data as { diff?: unknown } | null | undefined;
+  return typeof data?.diff === "string" ? data.diff : "";
+}
+
 function Changes({ call }: { call: CallDetail }) {
+  const diff = diffOf(call);
   return (
-    <div className="col gap12">
-      {call.files!.map((file) => (
-        <div className="card" key={file.path}>
-          <header>
-            <code>
-              <Visible text={file.path} />
-            </code>
-            <span className="tag">{file.kind}</span>
-            <span className="right dim sm">what it replaced is kept for undo</span>
-          </header>
-          {file.diff ? <Diff text={file.diff} /> : <p className="pad dim sm">Not text.</p>}
-        </div>
-      ))}
+    <div className="card">
+      <header>
+        <h3>What it changed</h3>
+        <span className="right dim sm">{call.undone ? "undone since" : "what it replaced is kept for undo"}</span>
+      </header>
+      <ul className="in-pad col gap4">
+        {call.effects.map((effect) => (
+          <li key={effect} className="mono sm wrapx">
+            <Visible text={effect} />
+          </li>
+        ))}
+      </ul>
+      {diff && <Diff text={diff} />}
     </div>
   );
 }

@@ -11,13 +11,17 @@ import { count, millis, ms, placeName } from "../../ui/format";
 import { typing } from "../../ui/keys";
 import { countHidden, Prose, Visible } from "../../ui/Visible";
 import { AnswerBar } from "./AnswerBar";
+import { EqualQuestions, useEqual } from "./EqualQuestions";
 import { Files } from "./Files";
+import { useReady } from "./useAnswer";
 import s from "./Inbox.module.css";
 
 export function QuestionView({ card, next }: { card: Card; next: () => void }) {
   const files = card.files;
   const [keep, setKeep] = useState(() => new Set(files.map((each) => each.path)));
   const [twoColumns, setTwoColumns] = useState(false);
+  const equal = useEqual(card);
+  const ready = useReady();
   const partial = card.kind === "trial" && files.length > 0;
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -31,6 +35,7 @@ export function QuestionView({ card, next }: { card: Card; next: () => void }) {
       <div className={s.scroll}>
         <div className={s.inner}>
           <Head card={card} />
+          {equal.length > 0 && <EqualQuestions card={card} equal={equal} ready={ready} next={next} />}
           <Sources provenance={card.provenance} />
           {card.trial && <TrialLine card={card} />}
           {files.some((each) => partial || each.diff) && (
