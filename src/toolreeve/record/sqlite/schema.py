@@ -234,4 +234,7 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE INDEX approvals_overdue ON approvals (expires) WHERE state IN ('pending', 'allowed', 'edited', 'denied');
     """,
+    """
+    CREATE INDEX approvals_expiry ON approvals (state, expires)
+    """,
 )
