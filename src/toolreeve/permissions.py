@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from toolreeve.approval.broker import Broker
-from toolreeve.approval.channel import Channel
-from toolreeve.approval.channels.callback import Approve, CallbackChannel
 from toolreeve.core.action import Action
 from toolreeve.core.context import Context, Services
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -23,6 +20,8 @@ from toolreeve.policy.state import Budget, PolicyState, names
 from toolreeve.policy.trial import decide_trial
 
 if TYPE_CHECKING:
+    from toolreeve.approval.channel import Channel
+    from toolreeve.approval.channels.callback import Approve
     from toolreeve.policy.explanation import Explanation
 
 __all__ = ["ApprovalManager", "ExecutionContext", "PermissionMode", "PermissionPolicy", "PermissionRule"]
@@ -163,7 +162,10 @@ class PermissionPolicy:
 class ApprovalManager:
     """Asks people whether a tool may run. `approve` is a channel, or a function of the request."""
 
-    def __init__(self, *approve: Channel | Approve) -> None:
+    def __init__(self, *approve: "Channel | Approve") -> None:
+        from toolreeve.approval.channel import Channel
+        from toolreeve.approval.channels.callback import CallbackChannel
+
         self._channels = [each if isinstance(each, Channel) else CallbackChannel(each) for each in approve]
 
     async def request_approval(
@@ -171,6 +173,7 @@ class ApprovalManager:
     ) -> bool:
         """True if a person approved exactly this call. A call that the context denies is not asked about. Raises
         PermissionError if no channel can ask."""
+        from toolreeve.approval.broker import Broker
         from toolreeve.policy.hypothetical import build_action
 
         action = build_action(tool_name, tool_input)

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from toolreeve.approval.broker import Broker
-from toolreeve.approval.request import Approval
 from toolreeve.confinement.execution import ConfinedExecution
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
@@ -37,6 +35,8 @@ from toolreeve.record.journal import Journal
 from toolreeve.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from toolreeve.approval.broker import Broker
+    from toolreeve.approval.request import Approval
     from toolreeve.confinement.trials import TrialStage
     from toolreeve.information_flow.stage import InformationFlow
 
@@ -54,13 +54,14 @@ FILE_EFFECTS = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 class Pipeline:
     registry: ToolRegistry
     policy: Callable[[], PolicyState]
-    broker: Broker
+    broker: "Callable[[], Broker]"
+    """The broker, and below the trials, are built when the first call needs them."""
     admission: Admission
     executor: Executor
     journal: Journal
     events: EventPublisher
     services: Services
-    trials: "TrialStage"
+    trials: "Callable[[], TrialStage]"
     flow: "InformationFlow"
     outputs: OutputStore
     clock: Callable[[], float]
@@ -126,11 +127,11 @@ class Pipeline:
             action = entry.action = await self._permit_tried(action, entry)
         return await self.confinement.work(action, entry)
 
-    async def _ask(self, action: Action, entry: Entry, verdict: Verdict) -> Approval:
+    async def _ask(self, action: Action, entry: Entry, verdict: Verdict) -> "Approval":
         asked = self.clock()
         try:
             version = self.policy().version
-            return await self.broker.settle(action, verdict, version=version, preview=entry.preview)
+            return await self.broker().settle(action, verdict, version=version, preview=entry.preview)
         finally:
             entry.waited += self.clock() - asked
 
@@ -158,7 +159,7 @@ class Pipeline:
         runs = entry.meta.runs
         bounds = bounds_of(Confinement.TRY if over_layers else runs, action)
         if runs is Confinement.TRY:
-            return replace(bounds, seconds=self.trials.seconds)
+            return replace(bounds, seconds=self.trials().seconds)
         return replace(bounds, approved=True) if over_layers else bounds
 
     def _decide(self, action: Action) -> Verdict:

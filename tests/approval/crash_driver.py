@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Coroutine
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from toolreeve.record.store import Store
 
 FOLDER = Path(sys.argv[3])
 KILL_WITHIN = 0.15
+IMPORTED_BEFORE_FORKS = ("toolreeve.approval.broker", "toolreeve.policy.offers", "toolreeve.policy.question_facts")
+"""Imported for a first question: a child would be killed while it imports them."""
 
 
 @tool(name="mark", danger=DangerLevel.HIGH)
@@ -92,6 +95,8 @@ async def ask_once(number: int, ready: int) -> None:
 
 
 def kill_rounds(rounds: int) -> dict[str, Any]:
+    for module in IMPORTED_BEFORE_FORKS:
+        import_module(module)
     chance = random.Random(rounds)
     asyncio.run(prepare())
     answering = fork(answer_all(0))

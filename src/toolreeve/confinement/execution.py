@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from toolreeve.approval.broker import Broker
 from toolreeve.core.action import Action
 from toolreeve.core.entry import ConfinedRun, Entry
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -21,6 +20,7 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
 
 if TYPE_CHECKING:
+    from toolreeve.approval.broker import Broker
     from toolreeve.confinement.settlement import Ask
     from toolreeve.confinement.trials import TrialStage
 
@@ -37,7 +37,13 @@ class ConfinedExecution:
     __slots__ = ("_ask", "_broker", "_perform", "_policy", "_trials")
 
     def __init__(
-        self, policy: Callable[[], PolicyState], broker: Broker, trials: "TrialStage", *, perform: Perform, ask: "Ask"
+        self,
+        policy: Callable[[], PolicyState],
+        broker: "Callable[[], Broker]",
+        trials: "Callable[[], TrialStage]",
+        *,
+        perform: Perform,
+        ask: "Ask",
     ) -> None:
         self._policy = policy
         self._broker = broker
@@ -76,7 +82,7 @@ class ConfinedExecution:
         trial = entry.meta.trial
         if trial is not None and trial["outcome"] == "impossible":
             return str(trial["why"])
-        return self._trials.find_undo_obstacle(action, self._policy())
+        return self._trials().find_undo_obstacle(action, self._policy())
 
     async def _go_on_stopped(self, action: Action, entry: Entry, error: ToolError) -> Output | None:
         """What was allowed as reading tried to write: it runs on trial, or is asked about. So is what tried to read a
@@ -92,7 +98,7 @@ class ConfinedExecution:
             entry.meta.verdict = Verdict(Decision.ALLOW, "trial", reason, runs=Confinement.TRY)
             return await self._try(action, entry)
         entry.meta.verdict = Verdict(Decision.ASK, "default", reason)
-        if state.mode is PermissionMode.PLAN or not self._broker.can_ask(entry.call):
+        if state.mode is PermissionMode.PLAN or not self._broker().can_ask(entry.call):
             error.message = f"{reason} ({error.message})"
             raise error
         entry.tried = ConfinedRun(error.data, reason)
@@ -114,17 +120,17 @@ class ConfinedExecution:
         call = entry.call
         output: Output | None = None
         failure: ToolError | None = None
-        await self._trials.begin()
+        await self._trials().begin()
         try:
             output = await self._perform(action, entry, over_layers=True)
         except TrialImpossible as impossible:
-            self._trials.discard(call.id)
+            self._trials().discard(call.id)
             entry.meta.trial = {"outcome": "impossible", "why": impossible.reason}
             return None
         except ToolError as error:
             failure = error
         except BaseException:
-            self._trials.discard(call.id)
+            self._trials().discard(call.id)
             raise
         if not await self._settle(action, entry, output, failure):
             tried = output or failure
@@ -141,10 +147,10 @@ class ConfinedExecution:
         """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
         from toolreeve.confinement.settlement import TrialSettlement
 
-        settlement = TrialSettlement(broker=self._broker, ask=self._ask, policy=self._policy, trials=self._trials)
+        settlement = TrialSettlement(broker=self._broker(), ask=self._ask, policy=self._policy, trials=self._trials())
         works = entry.meta.runs is Confinement.WORK
         settle = settlement.settle_work if works else settlement.settle
-        async with self._trials.finish(entry.call.id, failure or output, for_real=works) as trial:
+        async with self._trials().finish(entry.call.id, failure or output, for_real=works) as trial:
             try:
                 return not await settle(trial, action, entry)
             except ToolError as refusal:

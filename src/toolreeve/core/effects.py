@@ -20,6 +20,10 @@ class EffectKind(StrEnum):
     SPEND = "spend"
 
 
+CONTACTS = frozenset((EffectKind.NET, EffectKind.SEND))
+"""What reaches a host."""
+
+
 class Reach(StrEnum):
     """How far an effect on a path goes."""
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolreeve.core.action import Action
+from toolreeve.core.effects import CONTACTS
 from toolreeve.core.errors import ToolError
 from toolreeve.core.files import Files
 from toolreeve.core.labels import Integrity, Labels
-from toolreeve.policy.flow.commands import CONTACTS
 from toolreeve.policy.flow.memory import SessionMemory
 from toolreeve.policy.flow.sources import FOREIGN
 from toolreeve.record.flow_facts import FlowTable

@@ -6,10 +6,10 @@ stage never loosens a verdict.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.action import Action
-from toolreeve.core.effects import EffectKind
+from toolreeve.core.effects import CONTACTS, EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.files import Files
 from toolreeve.core.labels import Authority, Confidentiality, Labels
@@ -21,13 +21,13 @@ from toolreeve.information_flow.file_labels import FileLabels
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.information_flow.settings import FlowSettings
 from toolreeve.policy.flow.authority import ToolAuthority, authority_of
-from toolreeve.policy.flow.commands import CONTACTS
-from toolreeve.policy.flow.judge import FlowJudge, approve
 from toolreeve.policy.flow.memory import KeptResult, SessionMemory
-from toolreeve.policy.flow.review import FlowReview
 from toolreeve.policy.flow.sources import ToolSource, labels_by_effects, source_of
 from toolreeve.policy.state import PolicyState
 from toolreeve.record.flow_facts import FlowTable
+
+if TYPE_CHECKING:
+    from toolreeve.policy.flow.review import FlowReview
 
 _JUDGED = frozenset(("web", "http", "shell"))
 """Categories of builtin tools that reach somebody else; files of the workspace carry no authority."""
@@ -70,6 +70,9 @@ class InformationFlow:
 
     async def prepare(self, action: Action) -> None:
         """Load what the review of the call needs."""
+        from toolreeve.policy.flow.judge import FlowJudge
+        from toolreeve.policy.flow.review import FlowReview
+
         known = self._know(action)
         memory = await self.sessions.load(action.call.principal.user, action.call.session)
         foreign: Mapping[str, str] = {}
@@ -83,6 +86,8 @@ class InformationFlow:
 
     def tighten(self, action: Action, verdict: Verdict) -> Verdict:
         """The verdict with the questions that the flow of information adds. Bypass mode asks nothing."""
+        from toolreeve.policy.flow.review import FlowReview
+
         review = action.flow
         if not isinstance(review, FlowReview) or self.settings.use == "off" or verdict.decision is Decision.DENY:
             return verdict
@@ -121,6 +126,9 @@ class InformationFlow:
     async def approved(self, action: Action, verdict: Verdict, *, by: str, known: bool = False) -> None:
         """A person allowed the call: its values count as named in this session, its recipients in others as well if
         the person said so. Not for deletions, money and credentials."""
+        from toolreeve.policy.flow.judge import approve
+        from toolreeve.policy.flow.review import FlowReview
+
         review = action.flow
         if not isinstance(review, FlowReview):
             return
@@ -154,7 +162,10 @@ class InformationFlow:
 
     def _review(
         self, action: Action, known: _ToolFlow, memory: SessionMemory, foreign: Mapping[str, str]
-    ) -> FlowReview:
+    ) -> "FlowReview":
+        from toolreeve.policy.flow.judge import FlowJudge
+        from toolreeve.policy.flow.review import FlowReview
+
         judge = FlowJudge(memory, self._finds_secret, self.settings.infers)
         tool = known.authority
         if action.spec.server is None and action.spec.category == "shell":

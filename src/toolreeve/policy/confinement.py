@@ -5,12 +5,10 @@ Pure. A call that was allowed to read contacts exactly the hosts that it was all
 
 from toolreeve.core.action import Action
 from toolreeve.core.context import UNBOUND, ProgramBounds
-from toolreeve.core.effects import EffectKind
+from toolreeve.core.effects import CONTACTS
 from toolreeve.core.errors import ToolError
 from toolreeve.core.trial import Confinement
 from toolreeve.core.urls import parse_host
-
-_CONTACTS = frozenset((EffectKind.NET, EffectKind.SEND))
 
 
 def bounds_of(runs: Confinement, action: Action) -> ProgramBounds:
@@ -28,7 +26,7 @@ def bounds_of(runs: Confinement, action: Action) -> ProgramBounds:
 
 def _hosts(action: Action) -> frozenset[str] | None:
     """None where an effect names no host, but for example the registry of a package manager."""
-    contacted = [effect.target for effect in action.effects if effect.kind in _CONTACTS]
+    contacted = [effect.target for effect in action.effects if effect.kind in CONTACTS]
     hosts = [_host(target) for target in contacted]
     return None if None in hosts else frozenset(host for host in hosts if host)
 

@@ -12,21 +12,23 @@ from toolreeve.record.sqlite.audit import SqliteAudit
 from toolreeve.record.sqlite.budget import SqliteBudget
 from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.sqlite.changes import SqliteChanges
-from toolreeve.record.sqlite.credentials import SqliteCredentials
 from toolreeve.record.sqlite.engine import CAPACITY, RETRY_DELAY, Engine
-from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
-from toolreeve.record.sqlite.grants import SqliteGrants
-from toolreeve.record.sqlite.pending import SqlitePending
-from toolreeve.record.sqlite.pins import SqlitePins
-from toolreeve.record.sqlite.webhooks import SqliteWebhooks
 
 if TYPE_CHECKING:
     from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
+    from toolreeve.record.sqlite.credentials import SqliteCredentials
+    from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
+    from toolreeve.record.sqlite.grants import SqliteGrants
+    from toolreeve.record.sqlite.pending import SqlitePending
+    from toolreeve.record.sqlite.pins import SqlitePins
+    from toolreeve.record.sqlite.webhooks import SqliteWebhooks
 
 T = TypeVar("T")
 
 
 class Store(Engine):
+    """Tables that a plain call does not need are imported when they are asked for."""
+
     def __init__(
         self, path: Path, *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
     ) -> None:
@@ -34,10 +36,6 @@ class Store(Engine):
         self.audit = SqliteAudit(self)
         self.budget = SqliteBudget(self)
         self.changes = SqliteChanges(self)
-        self.credentials = SqliteCredentials(self)
-        self.pending = SqlitePending(self)
-        self.pins = SqlitePins(self)
-        self.webhooks = SqliteWebhooks(self)
 
     @property
     def agent_runs(self) -> "SqliteAgentRuns":
@@ -45,10 +43,38 @@ class Store(Engine):
 
         return SqliteAgentRuns(self)
 
-    def grants(self, now: Callable[[], float]) -> SqliteGrants:
+    @property
+    def credentials(self) -> "SqliteCredentials":
+        from toolreeve.record.sqlite.credentials import SqliteCredentials
+
+        return SqliteCredentials(self)
+
+    @property
+    def pending(self) -> "SqlitePending":
+        from toolreeve.record.sqlite.pending import SqlitePending
+
+        return SqlitePending(self)
+
+    @property
+    def pins(self) -> "SqlitePins":
+        from toolreeve.record.sqlite.pins import SqlitePins
+
+        return SqlitePins(self)
+
+    @property
+    def webhooks(self) -> "SqliteWebhooks":
+        from toolreeve.record.sqlite.webhooks import SqliteWebhooks
+
+        return SqliteWebhooks(self)
+
+    def grants(self, now: Callable[[], float]) -> "SqliteGrants":
+        from toolreeve.record.sqlite.grants import SqliteGrants
+
         return SqliteGrants(self, now)
 
-    def flow_facts(self, now: Callable[[], float]) -> SqliteFlowFacts:
+    def flow_facts(self, now: Callable[[], float]) -> "SqliteFlowFacts":
+        from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
+
         return SqliteFlowFacts(self, now)
 
     async def change_chain(self, work: Callable[[ChainStore], T]) -> T:

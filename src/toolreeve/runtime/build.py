@@ -17,12 +17,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.approval.broker import Broker
-from toolreeve.approval.channel import Channel
-from toolreeve.approval.grants import Grants
-from toolreeve.approval.links import LinkSigner
-from toolreeve.approval.preview import previewer
-from toolreeve.approval.request import Choice
 from toolreeve.config import Configuration, Settings, from_settings, load
 from toolreeve.config.guard_table import guard_table
 from toolreeve.config.servers import servers_from_code
@@ -31,6 +25,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.atomic import write_private
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ConfigError, ToolreeveError
+from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.core.tool import AnyFunctionTool
@@ -47,7 +42,6 @@ from toolreeve.guard.network.resolver import Resolver
 from toolreeve.permissions import PermissionPolicy
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.offers import covers, find_offers
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
 from toolreeve.record.blobs import Blobs
@@ -56,7 +50,6 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
-from toolreeve.record.pending import PendingStore
 from toolreeve.record.store import Store
 from toolreeve.record.traces import CallTracer
 from toolreeve.record.undo import Undo
@@ -77,7 +70,12 @@ from toolreeve.scripted.python_files import load_tools
 
 if TYPE_CHECKING:
     from toolreeve.approval.automatic import AutomaticApproval
+    from toolreeve.approval.broker import Broker
+    from toolreeve.approval.channel import Channel
     from toolreeve.approval.governors import Governors
+    from toolreeve.approval.grants import Grants
+    from toolreeve.confinement.trials import TrialStage
+    from toolreeve.record.pending import PendingStore
     from toolreeve.runtime.approvals import Approvals
     from toolreeve.upstream.pool import ServerPool
     from toolreeve.upstream.server_spec import ServerSpec
@@ -260,14 +258,12 @@ class Assembly:
         configuration: Configuration,
         registry: ToolRegistry,
         policy: PolicySource,
-        channels: Sequence[Channel],
+        channels: "Sequence[Channel]",
         servers: "Sequence[ServerSpec]" = (),
         authorize: "Authorize | None" = None,
     ) -> None:
-        from toolreeve.confinement.trials import TrialStage
         from toolreeve.information_flow.stage import InformationFlow
         from toolreeve.trial.commits import Commits
-        from toolreeve.trial.committer import Committer
 
         settings = configuration.settings
         state = Path(settings.state.dir)
@@ -290,12 +286,6 @@ class Assembly:
         self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
         self.audit = Audit(self.store)
         self.budget = BudgetStore(self.store.budget)
-        self.questions = PendingStore(
-            self.store.pending,
-            time.time,
-            lifetime=settings.approval.pending_hours * 3600,
-            process=self.journal.process,
-        )
         self._new_approvals = partial(self._build_approvals, configuration, registry)
         self.commits = Commits(state, time.time)
         self.undo = Undo(
@@ -361,35 +351,40 @@ class Assembly:
             draw=random.random,
             progress=self._progress,
         )
-        self.grants = Grants(
-            self.store.grants(time.time),
-            now=time.time,
-            process=self.journal.process,
-            workspace=os.path.realpath(settings.workspace.dir),
-            lifetime=settings.approval.session_hours * 3600,
-            covers=lambda rule, action: covers(rule, action, policy()),
-            redact=self.redactor.text,
-        )
-        self.broker = Broker(
-            [*channels, *self._new_notifications(configuration)],
-            now=time.time,
-            timeout=settings.approval.timeout,
-            emit=self.events.pass_on,
-            remember=policy.remember,
-            preview=previewer(self.files),
-            pending=self.questions,
-            offers=lambda action: [Choice(*each) for each in find_offers(action, policy())],
-            grants=self.grants,
-            facts=_describe_parts,
-            home=configuration.home,
-            escalation=settings.approval.escalate_after,
-            automatic=self._new_automatic(configuration),
-        )
+        self._configuration = configuration
+        self._channels = (*channels, *self._new_notifications(configuration))
+        self._automatic = self._new_automatic(configuration)
         self.redactor.learn(value for server in servers for value in server.secret_values)
         self._transports: Connect | None = None
         self._new_pool = partial(self._build_pool, configuration, registry, servers, authorize)
-        self._has_servers = bool(servers)
-        self.trials = TrialStage(
+        self.has_servers = bool(servers)
+        self._new_trials = partial(self._build_trials, settings, services, guards)
+        self.pipeline = Pipeline(
+            registry=registry,
+            policy=policy,
+            broker=lambda: self.broker,
+            admission=Admission(self.limiters, lambda: policy.budget, today=time.time),
+            executor=self.executor,
+            journal=self.journal,
+            events=self.events,
+            services=services,
+            trials=lambda: self.trials,
+            flow=self.flow,
+            outputs=outputs,
+            clock=time.perf_counter,
+            find_confinements=self._find_confinements,
+            expect=self.pool.expect if servers else None,
+        )
+
+    @cached_property
+    def trials(self) -> "TrialStage":
+        return self._new_trials()
+
+    def _build_trials(self, settings: Settings, services: Services, guards: GuardTable) -> "TrialStage":
+        from toolreeve.confinement.trials import TrialStage
+        from toolreeve.trial.committer import Committer
+
+        return TrialStage(
             self.processes,
             services,
             guards,
@@ -399,21 +394,57 @@ class Assembly:
             committer=Committer(self.commits, self.undo.note),
             last_change=lambda: self.undo.noted_at,
         )
-        self.pipeline = Pipeline(
-            registry=registry,
-            policy=policy,
-            broker=self.broker,
-            admission=Admission(self.limiters, lambda: policy.budget, today=time.time),
-            executor=self.executor,
-            journal=self.journal,
-            events=self.events,
-            services=services,
-            trials=self.trials,
-            flow=self.flow,
-            outputs=outputs,
-            clock=time.perf_counter,
-            find_confinements=self._find_confinements,
-            expect=self.pool.expect if servers else None,
+
+    @cached_property
+    def questions(self) -> "PendingStore":
+        from toolreeve.record.pending import PendingStore
+
+        return PendingStore(
+            self.store.pending,
+            time.time,
+            lifetime=self._configuration.settings.approval.pending_hours * 3600,
+            process=self.journal.process,
+        )
+
+    @cached_property
+    def grants(self) -> "Grants":
+        from toolreeve.approval.grants import Grants
+        from toolreeve.policy.offers import covers
+
+        settings = self._configuration.settings
+        return Grants(
+            self.store.grants(time.time),
+            now=time.time,
+            process=self.journal.process,
+            workspace=os.path.realpath(settings.workspace.dir),
+            lifetime=settings.approval.session_hours * 3600,
+            covers=lambda rule, action: covers(rule, action, self.policy()),
+            redact=self.redactor.text,
+        )
+
+    @cached_property
+    def broker(self) -> "Broker":
+        """Not imported before the first question."""
+        from toolreeve.approval.broker import Broker
+        from toolreeve.approval.preview import previewer
+        from toolreeve.approval.request import Choice
+        from toolreeve.policy.offers import find_offers
+
+        approval = self._configuration.settings.approval
+        return Broker(
+            self._channels,
+            now=time.time,
+            timeout=approval.timeout,
+            emit=self.events.pass_on,
+            remember=self.policy.remember,
+            preview=previewer(self.files),
+            pending=self.questions,
+            offers=lambda action: [Choice(*each) for each in find_offers(action, self.policy())],
+            grants=self.grants,
+            facts=_describe_parts,
+            home=self._configuration.home,
+            escalation=approval.escalate_after,
+            automatic=self._automatic,
         )
 
     @cached_property
@@ -421,6 +452,7 @@ class Assembly:
         return self._new_approvals()
 
     def _build_approvals(self, configuration: Configuration, registry: ToolRegistry) -> "Approvals":
+        from toolreeve.approval.links import LinkSigner
         from toolreeve.runtime.approvals import Approvals
 
         approval = configuration.settings.approval
@@ -474,7 +506,7 @@ class Assembly:
             forget=self.limiters.forget,
         )
 
-    def _new_notifications(self, configuration: Configuration) -> Sequence[Channel]:
+    def _new_notifications(self, configuration: Configuration) -> "Sequence[Channel]":
         """Raises ToolreeveError without the extra `notify`, or for an address that is not valid."""
         addresses = configuration.settings.approval.notify
         if not addresses:
@@ -493,6 +525,7 @@ class Assembly:
         from toolreeve.approval.automatic import AutomaticApproval
         from toolreeve.approval.governor_files import read_governors
         from toolreeve.approval.governors import Governors
+        from toolreeve.policy.offers import covers
 
         policies = read_policies(Path(approval.auto_approval_file)) if approval.auto_approval_file else ()
         if approval.governors_file:
@@ -568,7 +601,7 @@ class Assembly:
         if budget is not None:
             await self.budget.reserve(budget.scope, budget.spent, None)
             budget.spent = await self.budget.spent(budget.scope)
-        if self._has_servers:
+        if self.has_servers:
             self.pool.start()
 
     async def _recover_commits(self) -> None:
@@ -581,9 +614,10 @@ class Assembly:
     async def close(self) -> None:
         """Closes every part even if one fails, then raises the first failure."""
         failures: list[Exception] = []
-        pool = (self.pool,) if self._has_servers else ()
+        pool = (self.pool,) if self.has_servers else ()
         parts = (self.executor, *pool, self.processes, self.http)
-        steps = (*(part.close for part in parts), self.grants.end, self.journal.stop, self.store.close, self.bus.close)
+        end_grants = (self.grants.end,) if "grants" in vars(self) else ()  # nobody was asked: none were granted
+        steps = (*(part.close for part in parts), *end_grants, self.journal.stop, self.store.close, self.bus.close)
         for step in steps:
             try:
                 await step()

@@ -7,15 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from toolreeve.approval.channel import Channel
-from toolreeve.approval.channels.callback import CallbackChannel
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.runtime.principal import system_user
 
 if TYPE_CHECKING:
+    from toolreeve.approval.channel import Channel
     from toolreeve.approval.channels.terminal import TerminalChannel
 
-Approve = Callable[..., Any] | Channel | Sequence[Channel]
+    Approve = Callable[..., Any] | Channel | Sequence[Channel]
 
 
 class DefaultApprove:
@@ -28,7 +27,7 @@ class DefaultApprove:
 OWN_TERMINAL = DefaultApprove()
 
 
-def new_channels(approve: "Approve | DefaultApprove | None", environ: Mapping[str, str]) -> Sequence[Channel]:
+def new_channels(approve: "Approve | DefaultApprove | None", environ: Mapping[str, str]) -> "Sequence[Channel]":
     """No channel means that nobody can be asked: calls that need approval are refused."""
     if isinstance(approve, DefaultApprove):
         return (new_terminal_channel(environ),) if os.isatty(0) and os.isatty(2) else ()
@@ -39,7 +38,10 @@ def new_channels(approve: "Approve | DefaultApprove | None", environ: Mapping[st
     return (_channel(approve),)
 
 
-def _channel(approve: Any) -> Channel:
+def _channel(approve: Any) -> "Channel":
+    from toolreeve.approval.channel import Channel
+    from toolreeve.approval.channels.callback import CallbackChannel
+
     if isinstance(approve, type) or not (callable(approve) or isinstance(approve, Channel)):
         raise ToolreeveError(
             f"approve={approve!r:.100}: pass a function of the request, a channel, or a list of channels"

@@ -10,21 +10,22 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolreeve.approval.always_rule import AlwaysRule, rule_text
 from toolreeve.config import Configuration
 from toolreeve.core.atomic import write_private
 from toolreeve.core.call import new_id
 from toolreeve.core.documents import Document, parse_yaml
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.trial import Confinement
-from toolreeve.information_flow.settings import FlowSettings
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
-from toolreeve.policy.flow.declarations import FlowDeclarations
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
+
+if TYPE_CHECKING:
+    from toolreeve.approval.always_rule import AlwaysRule
+    from toolreeve.information_flow.settings import FlowSettings
 
 
 class PolicySource:
@@ -100,7 +101,7 @@ class PolicySource:
             hides_reads=self._hides_reads,
         )
 
-    async def remember(self, rule: AlwaysRule) -> str:
+    async def remember(self, rule: "AlwaysRule") -> str:
         """Append the rule of an "always" answer to the user's policy file, and apply it. Returns its location."""
         files = self._configuration.settings.policy.files
         path = Path(files[0]) if files else self._configuration.user_file.with_name("policy.yaml")
@@ -132,8 +133,11 @@ def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
     return rules
 
 
-def flow_settings(configuration: Configuration) -> FlowSettings:
+def flow_settings(configuration: Configuration) -> "FlowSettings":
     """What the settings and the policy files say about the flow of information."""
+    from toolreeve.information_flow.settings import FlowSettings
+    from toolreeve.policy.flow.declarations import FlowDeclarations
+
     policy = configuration.settings.policy
     declared = FlowDeclarations()
     if policy.files or configuration.project_policy is not None:
@@ -153,8 +157,9 @@ def flow_settings(configuration: Configuration) -> FlowSettings:
     )
 
 
-def append_rule(path: Path, rule: AlwaysRule, *, root: str) -> PermissionRule:
+def append_rule(path: Path, rule: "AlwaysRule", *, root: str) -> PermissionRule:
     """Append a rule to a policy file; if the result is not valid, the file stays as it was. Raises ConfigErrors."""
+    from toolreeve.approval.always_rule import rule_text
     from toolreeve.policy.files import parse_rules
 
     path = path.resolve()

@@ -23,11 +23,9 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import Budget, PolicyState
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
-from toolreeve.record.credentials import CredentialTable
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
 from toolreeve.record.recent_results import RecentResults
-from toolreeve.record.webhooks import WebhookTable
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.build import (
     Assembly,
@@ -40,7 +38,7 @@ from toolreeve.runtime.build import (
     new_registry,
     new_servers,
 )
-from toolreeve.runtime.channels import OWN_TERMINAL, Approve, DefaultApprove, new_channels
+from toolreeve.runtime.channels import OWN_TERMINAL, DefaultApprove, new_channels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.principal import find_local_principal
 from toolreeve.scripted.catalogue import CatalogueChange
@@ -49,7 +47,10 @@ if TYPE_CHECKING:
     from toolreeve.information_flow.sessions import FlowSessions
     from toolreeve.policy.explanation import Explanation
     from toolreeve.record.agent_runs import AgentRunTable
+    from toolreeve.record.credentials import CredentialTable
+    from toolreeve.record.webhooks import WebhookTable
     from toolreeve.runtime.approvals import Approvals
+    from toolreeve.runtime.channels import Approve
     from toolreeve.runtime.policy_review import PolicyReview
     from toolreeve.runtime.sync import SyncToolreeve
     from toolreeve.upstream.pool import ServerPool
@@ -115,7 +116,7 @@ class Toolreeve:
         builtin: bool | str | Sequence[str] = True,
         tool_files: Iterable[str | Path] = (),
         policy: Policy | None = None,
-        approve: Approve | DefaultApprove | None = OWN_TERMINAL,
+        approve: "Approve | DefaultApprove | None" = OWN_TERMINAL,
         settings: Settings | Configuration | None = None,
         mcp_servers: McpServers | None = None,
         mcp_authorize: "Authorize | None" = None,
@@ -164,8 +165,9 @@ class Toolreeve:
             logger.warning(HOME_AS_WORKSPACE)
         if not self._catalogue.is_empty:
             self._reloading = asyncio.create_task(self._reload_changes())
-        if self._await_servers:
+        if self._await_servers and self._parts.has_servers:
             await self._connect_servers()
+        if self._await_servers:
             for problem in self.problems:
                 logger.warning("not loaded: %s", problem)
         return self
@@ -204,7 +206,7 @@ class Toolreeve:
         return (*self._catalogue.problems, *self._server_problems, *self._unavailable_servers())
 
     def _unavailable_servers(self) -> Iterator[ConfigError]:
-        for status in self.fleet.status():
+        for status in self.fleet.status() if self._parts.has_servers else ():
             for problem in filter(None, (status.problem, *status.problems)):
                 yield ConfigError(
                     problem,
@@ -523,12 +525,12 @@ class Toolreeve:
         return await self._parts.store.changes.states(call_ids)
 
     @property
-    def credentials(self) -> CredentialTable:
+    def credentials(self) -> "CredentialTable":
         """The stored tokens, browser sessions and one-time links of the HTTP server."""
         return self._parts.store.credentials
 
     @property
-    def webhooks(self) -> WebhookTable:
+    def webhooks(self) -> "WebhookTable":
         """The webhooks, and the deliveries that wait for them."""
         return self._parts.store.webhooks
 

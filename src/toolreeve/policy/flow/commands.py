@@ -7,14 +7,13 @@ inside the workspace carry no authority: what changes there can be undone.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import CONTACTS, Effect, EffectKind
 from toolreeve.core.labels import Authority, Provenance
 from toolreeve.policy.flow.authority import ToolAuthority
 from toolreeve.policy.flow.judge import FlowJudge
 from toolreeve.policy.flow.matching import canonical, fold, host_of
 from toolreeve.policy.flow.origin import trace
 
-CONTACTS = frozenset((EffectKind.NET, EffectKind.SEND))
 _URL = re.compile(r"https?://[^\s<>\"'`|;)]+")
 EXECUTED = "executed"
 _LEAST_DICTATED = 12

@@ -4,7 +4,7 @@ Word stems only. A language without a list cannot be read: then nothing counts a
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from toolreeve.core.effects import EffectKind
 from toolreeve.policy.flow.matching import fold
@@ -52,10 +52,6 @@ _FUNCTION_WORDS = {
     "fr": "le la les un une des et je tu moi me pour est sont de du à au dans sur que qui avec s'il mon ma mes".split(),
     "es": "el la los las un una y yo me por para es son de del a en que con mi mis al favor puedes".split(),
 }
-_PATTERNS = {
-    language: {kind: re.compile(rf"\b(?:{'|'.join(stems.split())})") for kind, stems in kinds.items()}
-    for language, kinds in _STEMS.items()
-}
 _TOKEN = re.compile(r"[^\W\d_']+")
 
 
@@ -70,11 +66,16 @@ def language_of(text: str) -> str | None:
     return "en" if text.isascii() else None
 
 
+@cache
+def _pattern(stems: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(stems.split())})")
+
+
 @lru_cache(maxsize=1024)
 def asks_for(request: str, effect: str) -> bool | None:
     """Whether the request asks for an effect of this kind. None if that cannot be read from it."""
     language = language_of(request)
     if language is None:
         return None
-    pattern = _PATTERNS[language].get(effect)
-    return None if pattern is None else pattern.search(fold(request)) is not None
+    stems = _STEMS[language].get(effect)
+    return None if stems is None else _pattern(stems).search(fold(request)) is not None

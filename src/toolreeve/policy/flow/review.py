@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.core.effects import Effect
+from toolreeve.core.effects import CONTACTS, Effect
 from toolreeve.core.labels import Authority, Provenance
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.flow.authority import ToolAuthority
-from toolreeve.policy.flow.commands import CONTACTS, EXECUTED, judge_command
+from toolreeve.policy.flow.commands import EXECUTED, judge_command
 from toolreeve.policy.flow.judge import PRIVATE, SECRET, UNASKED, FlowJudge, requested
 
 LAYER = "flow"
