@@ -3,12 +3,15 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from tests.serve.api.api_server import serving
+from tests.serve.mcp.http_server import HEADERS, request
 from tests.world import World
 from toolreeve.core.call import Role
+from toolreeve.serve.tokens import AccessScope
 
 GRAFANA = Path(__file__).parents[2] / "deploy" / "grafana"
 NAME = re.compile(r"\btoolreeve_[a-z_]+\b")
@@ -41,10 +44,25 @@ async def test_every_metric_of_the_dashboard_and_the_alerts_exists(world: World)
 async def test_metrics_need_a_credential_once_there_are_tokens_and_health_never_does(world: World) -> None:
     async with serving(world.reeve()) as server:
         viewer = await server.token(Role.VIEWER)
+        collector = await server.token(Role.VIEWER, "prometheus", scopes=[AccessScope.METRICS])
         answers = [
             await server.client.get("/metrics"),
             await server.client.get("/metrics", headers=viewer),
+            await server.client.get("/metrics", headers=collector),
             await server.client.get("/health"),
         ]
 
-    assert [each.status_code for each in answers] == [401, 200, 200]
+    assert [each.status_code for each in answers] == [401, 403, 200, 200]
+
+
+async def test_a_token_for_reading_lists_what_reads_and_one_for_metrics_no_tools(world: World) -> None:
+    asked: dict[str, Any] = {"json": request("tools/list"), "headers": {**HEADERS, "mcp-method": "tools/list"}}
+    async with serving(world.reeve()) as server:
+        answers = []
+        for scope in (AccessScope.READ, AccessScope.CALL, AccessScope.METRICS):
+            asked["headers"] |= await server.token(Role.OPERATOR, scopes=[scope])
+            answers.append(await server.client.post("/mcp", **asked))
+
+    assert [each.status_code for each in answers] == [200, 200, 403]
+    assert ["write_file" in each.text for each in answers] == [False, True, False]
+    assert "read_file" in answers[0].text

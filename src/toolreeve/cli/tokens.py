@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.record.credentials import CredentialTable, StoredCredential
 
-SCOPES = ("read", "call", "approve", "manage")
+SCOPES = ("read", "call", "approve", "manage", "metrics")
 DAY = 86_400.0
 COLUMNS = ("id", "name", "user", "role", "scopes", "expires")
 

@@ -31,7 +31,7 @@ TOKENS: Mapping[str, Any] = {
             "scopes": {
                 "type": "array",
                 "minItems": 1,
-                "items": {"enum": ["read", "call", "approve", "manage"]},
+                "items": {"enum": ["read", "call", "approve", "manage", "metrics"]},
                 "description": "What it may do; if not set, viewer: read; operator: read, call; admin: all.",
             },
         },

@@ -44,12 +44,12 @@ class EventPublisher:
     def started(self, entry: Entry) -> None:
         if self._bus.listened:
             parameters = self._redactor.value(entry.call.args)
-            data = {"tool_id": entry.meta.tool, "status": "started", "parameters": parameters}
+            data = {"tool_id": entry.meta.tool, "status": "started", "parameters": parameters, **_caller(entry.call)}
             self._emit("tool_execution", entry.call, data)
 
     def progress(self, call: ToolCall, tool: str, text: str) -> None:
         if self._bus.listened:
-            self._emit("tool_progress", call, {"tool_id": tool, "text": self._redactor.text(text)})
+            self._emit("tool_progress", call, {"tool_id": tool, "text": self._redactor.text(text), **_caller(call)})
 
     def ended(self, entry: Entry) -> None:
         meta = entry.meta
@@ -98,6 +98,12 @@ class EventPublisher:
 
     def _emit(self, kind: str, call: ToolCall, data: dict[str, Any]) -> None:
         self._bus.emit(Event(event=kind, task_id=call.id, component=COMPONENT, data=data, at=self._now()))
+
+
+def _caller(call: ToolCall) -> dict[str, Any]:
+    """Whose call it is, as the events from the record have it."""
+    context = {"session": call.session, "origin": call.origin, "client": call.client}
+    return {"execution_context": context, "user": {"user": call.principal.user, "role": call.principal.role.value}}
 
 
 def length(data: Any, main: Any) -> int:

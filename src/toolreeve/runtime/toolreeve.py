@@ -139,7 +139,7 @@ class Toolreeve:
             authorize=mcp_authorize,
         )
         self._await_servers = await_servers
-        self._running: dict[str, asyncio.Task[Any]] = {}
+        self._running: dict[str, tuple[ToolCall, asyncio.Task[Any]]] = {}
         self._idle: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._started = False
@@ -293,7 +293,8 @@ class Toolreeve:
         """Run a call that is spelled out: with its own session, principal, timeout and expected cost."""
         if not self._started:
             raise ToolreeveError("the runtime is not started: use `async with Toolreeve() as reeve`")
-        task = self._running[call.id] = _this_task()
+        task = _this_task()
+        self._running[call.id] = (call, task)
         try:
             return await self._parts.pipeline.run(call)
         finally:
@@ -304,9 +305,13 @@ class Toolreeve:
                 self._parts.pipeline.revoked.discard(call.id)
                 task.uncancel()
 
+    def running_call(self, call_id: str) -> ToolCall | None:
+        """The running call with this id."""
+        return self._running[call_id][0] if call_id in self._running else None
+
     def cancel(self, call_id: str) -> bool:
         """Cancel a running call: its caller gets E_CANCELLED. False if there is no such call."""
-        task = self._running.get(call_id)
+        _, task = self._running.get(call_id, (None, None))
         if task is None or call_id in self._parts.pipeline.revoked:
             return False
         self._parts.pipeline.revoked.add(call_id)

@@ -29,7 +29,7 @@ from toolreeve.serve.limits import ServerLimits, Usage
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.peer_uid import find_allowed_uid
 from toolreeve.serve.protocol import CONNECTION, HttpProtocol, SharedServerState
-from toolreeve.serve.tokens import Credential, Tokens
+from toolreeve.serve.tokens import AccessScope, Credential, Tokens
 
 SHUTDOWN_GRACE = 5.0
 """Seconds that running requests get to complete when the server stops."""
@@ -76,7 +76,7 @@ class Application:
         if door is None or any(name == b"origin" for name, _ in headers):
             return None
         try:
-            return door.find_fast_handler(headers, self._admit(headers, connection))
+            return door.find_fast_handler(headers, _check_scopes(self._admit(headers, connection)))
         except AccessRefused:
             return None
 
@@ -96,6 +96,8 @@ class Application:
                 return
             cookies = scope["path"].startswith(f"{PREFIX}/")
             scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION], cookies=cookies)
+            if scope["path"] == MCP:
+                _check_scopes(scope[CREDENTIAL])
         except AccessRefused as refusal:
             headers = {name.decode(): value.decode() for name, value in refusal.headers}
             await self._refusal(refusal, scope, headers)(scope, receive, send)
@@ -140,6 +142,13 @@ async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
     else:
         response = PlainTextResponse(f"Not Found: MCP is served at {MCP}", 404)
     await response(scope, receive, send)
+
+
+def _check_scopes(credential: Credential) -> Credential:
+    """Raises AccessRefused for a credential that is not for tools."""
+    if not credential.scopes & {AccessScope.READ, AccessScope.CALL}:
+        raise AccessRefused(403, "the token has neither the scope read nor call")
+    return credential
 
 
 def _fast_doors(routes: Sequence[BaseRoute]) -> Mapping[bytes, FastDoor]:

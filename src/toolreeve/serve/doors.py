@@ -29,7 +29,9 @@ from toolreeve.serve.limits import ServerLimits
 from toolreeve.serve.login import Login
 from toolreeve.serve.mcp.door import new_handlers
 from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
+from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.oidc import OidcLogin, OidcSettings
+from toolreeve.serve.tokens import AccessScope, Credential
 from toolreeve.serve.webhook_dispatcher import WebhookDispatcher
 
 if TYPE_CHECKING:
@@ -87,7 +89,10 @@ async def new_application(
 
 
 def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:
-    async def metrics(_: Request) -> Response:
+    async def metrics(request: Request) -> Response:
+        credential: Credential = request.scope[CREDENTIAL]
+        if services.tokens and AccessScope.METRICS not in credential.scopes:
+            return PlainTextResponse("the scope metrics is missing: toolreeve tokens add NAME --scope metrics\n", 403)
         await services.count_waiting()
         return PlainTextResponse(services.reeve.metrics.render(), media_type=METRICS_TYPE)
 

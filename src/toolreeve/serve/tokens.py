@@ -29,12 +29,14 @@ Reveal = Callable[[str], str]
 
 
 class AccessScope(StrEnum):
-    """What a credential may do. Agents hold `call` without `approve`: no agent answers its own questions."""
+    """What a credential may do. Agents hold `call` without `approve`: no agent answers its own questions. `metrics` is
+    for a collector: it counts the calls of everybody, and names nobody."""
 
     READ = "read"
     CALL = "call"
     APPROVE = "approve"
     MANAGE = "manage"
+    METRICS = "metrics"
 
 
 ALL_SCOPES = frozenset(AccessScope)
@@ -58,9 +60,10 @@ class Credential:
     csrf: str = field(default="", repr=False)
     expires: float | None = None
 
-    def may_see(self, user: Any) -> bool:
-        """Whether the arguments and results of this user's calls may be shown."""
-        return user == self.principal.user or bool(self.scopes & {AccessScope.APPROVE, AccessScope.MANAGE})
+    @property
+    def sees_all(self) -> bool:
+        """Whether it may read about the calls of everybody, with their arguments."""
+        return bool(self.scopes & {AccessScope.APPROVE, AccessScope.MANAGE})
 
 
 ANONYMOUS = Credential(id="", principal=LOCAL, scopes=ROLE_SCOPES[LOCAL.role])

@@ -40,7 +40,10 @@ class ApiServer:
         row = new_stored(secret, kind=TOKEN, user=user or role.value, role=role, now=time.time(), **more)
         await self.reeve.credentials.add(row)
         self.secrets[secret] = row.id
-        await self.until(bearer(secret), 200, user=row.user)
+        if "read" in row.scopes:
+            await self.until(bearer(secret), 200, user=row.user)
+        else:
+            await self.until(bearer(secret), 403)
         return bearer(secret)
 
     async def until(self, headers: dict[str, str], status: int, **session: str) -> None:

@@ -635,7 +635,7 @@ export interface paths {
         put?: never;
         /**
          * Which recorded calls a policy file would decide differently. Nothing runs.
-         * @description Needs the scope `call`.
+         * @description Needs the scope `approve`.
          */
         post: operations["simulate_policy"];
         delete?: never;
@@ -653,7 +653,7 @@ export interface paths {
         };
         /**
          * The narrowest rules for calls that people approved often.
-         * @description Needs the scope `call`.
+         * @description Needs the scope `approve`.
          */
         get: operations["suggest_policy"];
         put?: never;
@@ -2051,7 +2051,9 @@ export interface components {
         };
         /**
          * StatusReport
-         * @description `head` is the number of the last record; `chain` the state of the last verification, if there was one.
+         * @description `head` is the number of the last record; `chain` the state of the last verification, if there was one. `pending`
+         *     counts the questions that the credential may know of. `head`, `running` and `listeners`, which tell of everybody's
+         *     calls, are None without the scope `approve` or `manage`.
          */
         StatusReport: {
             /** Version */
@@ -2063,7 +2065,7 @@ export interface components {
             /** Sandbox */
             sandbox: string;
             /** Head */
-            head: number;
+            head: number | null;
             /** Chain */
             chain: string | null;
             /** Pending */
@@ -2073,9 +2075,9 @@ export interface components {
             /** Servers */
             servers: number;
             /** Running */
-            running: number;
+            running: number | null;
             /** Listeners */
-            listeners: number;
+            listeners: number | null;
             /** Uptime Seconds */
             uptime_seconds: number;
             /** Problems */
@@ -2108,7 +2110,7 @@ export interface components {
              */
             role: "viewer" | "operator" | "admin";
             /** Scopes */
-            scopes?: ("read" | "call" | "approve" | "manage")[];
+            scopes?: ("read" | "call" | "approve" | "manage" | "metrics")[];
             /** Tools */
             tools?: string[];
             /**

@@ -160,7 +160,7 @@ async def show_summary(request: ApiRequest, query: ActivitySummaryQuery) -> Call
 @activity.get("/sessions")
 async def list_sessions(request: ApiRequest) -> SessionList:
     """The sessions of the last thousand calls, the last used first."""
-    records = await request.services.reeve.audit.list(Filter(kind="call"), limit=1000)
+    records = await request.services.reeve.audit.list(request.view.narrow(Filter(kind=CALL)), limit=1000)
     counts = Counter(str(each.body.get("session")) for each in records)
     last = {str(each.body.get("session")): each for each in reversed(records)}
     first = {str(each.body.get("session")): each for each in records}
@@ -189,7 +189,7 @@ async def show_budget(request: ApiRequest) -> BudgetReport:
 
 async def _rows(request: ApiRequest, since: float) -> tuple[list[CallRow], bool]:
     """The calls since then, newest first, and whether these are all."""
-    wanted = Filter(kind=CALL, since=since)
+    wanted = request.view.narrow(Filter(kind=CALL, since=since))
     found: list[AuditRecord] = []
     before: int | None = None
     while len(found) < MOST_CALLS:

@@ -28,6 +28,7 @@ from toolreeve.serve.api.tools import Arguments
 from toolreeve.serve.tokens import AccessScope
 
 MAX_BATCH = 100
+MAX_COUNTED = 500
 approvals = Endpoints("approvals")
 State = Literal["pending", "allowed", "edited", "denied", "used", "expired", "withdrawn", "settled", "all"]
 SHOWN_TO_ALL = (
@@ -115,8 +116,8 @@ async def list_approvals(request: ApiRequest, query: ApprovalQuery) -> ApprovalL
         page = await inbox.list(state=query.state, cursor=query.cursor, limit=query.limit)
     except (ToolreeveError, ValueError):
         raise Problem(422, f"the cursor {query.cursor!r:.100} does not belong to this list") from None
-    items = [show_card(request, each) for each in page.items]
-    return {"approvals": items, "cursor": page.cursor, "total": await inbox.count()}
+    items = [show_card(request, each) for each in page.items if request.view.includes(each)]
+    return {"approvals": items, "cursor": page.cursor, "total": await count_pending(request)}
 
 
 @approvals.get("/approvals/history", AccessScope.APPROVE)
@@ -130,7 +131,7 @@ async def show_approval(request: ApiRequest, number: str) -> dict[str, Any]:
     """Show the whole card of a question. Those who may answer it count as having seen it."""
     mark = AccessScope.APPROVE in request.credential.scopes
     card = await request.services.reeve.approvals.show(number, mark=mark)
-    if card is None:
+    if card is None or not request.view.includes(card):
         raise not_found(f"no approval {number!r:.100}")
     return show_card(request, card)
 
@@ -158,7 +159,7 @@ async def decide_approvals(request: ApiRequest, body: BatchDecideBody) -> BatchD
 async def list_grants(request: ApiRequest) -> GrantList:
     """The approvals that hold for a session."""
     found = [each.to_dict() for each in await request.services.reeve.approvals.grants()]
-    return {"grants": [each for each in found if request.may_see(each["user"])]}
+    return {"grants": [each for each in found if request.view.includes({**each, "workspace": request.view.workspace})]}
 
 
 @approvals.delete("/policy/grants/{number}", AccessScope.APPROVE)
@@ -168,9 +169,17 @@ async def revoke_grant(request: ApiRequest, number: str) -> None:
         raise not_found(f"no grant {number!r:.100}")
 
 
+async def count_pending(request: ApiRequest) -> int:
+    """How many questions are pending that the credential may know of; of others than all, at most `MAX_COUNTED`."""
+    inbox = request.services.reeve.approvals
+    if request.credential.sees_all:
+        return await inbox.count()
+    return sum(request.view.includes(each) for each in (await inbox.list(limit=MAX_COUNTED)).items)
+
+
 def show_card(request: ApiRequest, card: Mapping[str, Any]) -> dict[str, Any]:
     """The card, without what the call is about for those who may not see it."""
-    if request.may_see(card.get("user")):
+    if request.view.reveals(card):
         return dict(card)
     kept = {key: card[key] for key in SHOWN_TO_ALL if key in card}
     words = f"{card.get('client') or 'A client'} wants to use `{card.get('tool')}`"

@@ -92,7 +92,7 @@ async def list_records(request: ApiRequest, query: AuditQuery) -> AuditPage:
     """Query the record, newest first."""
     log = request.services.reeve.audit
     before = None if query.cursor is None else read_cursor("audit", query.cursor)
-    found = await log.list(query.to_filter(), limit=query.limit, before=before)
+    found = await log.list(request.view.narrow(query.to_filter()), limit=query.limit, before=before)
     numbers = {seq for record in found for seq in (record.seq, record.seq - 1)}
     hashes = await log.hashes(sorted(numbers))
     rows = [{**_shown(request, each), **_links(each.seq, hashes)} for each in found]
@@ -127,7 +127,7 @@ async def verify_record(request: ApiRequest, body: VerifyBody) -> Any:
 @audit.get("/audit/export", produces=tuple(_TYPES.values()))
 async def export_record(request: ApiRequest, query: ExportQuery) -> Response:
     """Export the record as a stream of JSON Lines, CSV or Parquet, oldest first."""
-    wanted = query.to_filter()
+    wanted = request.view.narrow(query.to_filter())
     pieces = request.services.reeve.audit.stream_export(query.format, wanted, lambda each: _shown(request, each))
     first = await anext(pieces, b"")  # a format whose extra is missing is an error before the response begins
     headers = {"content-disposition": f'attachment; filename="audit.{query.format}"'}
@@ -142,7 +142,7 @@ async def _rejoin(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byt
 
 def _shown(request: ApiRequest, record: AuditRecord) -> dict[str, Any]:
     values = record.to_dict()
-    return values if request.may_see(record.body.get("user")) else hide_arguments(values)
+    return values if request.view.reveals(record.body) else hide_arguments(values)
 
 
 def _links(seq: int, hashes: Mapping[int, str]) -> dict[str, str | None]:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from toolreeve.core import json
-from toolreeve.core.call import RecordScope
+from toolreeve.core.call import RecordScope, ToolCall
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.secrets.redactor import MARK
 from toolreeve.record.audit import AuditRecord, Filter
@@ -18,7 +18,7 @@ from toolreeve.serve.api.call_rows import CallRow, Outcome, main_argument, new_r
 from toolreeve.serve.api.cursors import read_cursor, write_cursor
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints, Query
 from toolreeve.serve.api.problems import Problem, not_found
-from toolreeve.serve.api.running import DecidingPeer
+from toolreeve.serve.api.running import DecidingPeer, own_sessions
 from toolreeve.serve.api.tools import CallAccepted, Danger, ToolResultBody, find_tool, new_call, run_call
 from toolreeve.serve.tokens import AccessScope
 
@@ -91,11 +91,11 @@ class CallCancelled(TypedDict):
 @calls.get("/calls")
 async def list_calls(request: ApiRequest, query: CallQuery) -> CallPage:
     """List calls, newest first."""
-    wanted = _filter(query)
+    wanted = request.view.narrow(_filter(query))
     before = None if query.cursor is None else read_cursor("calls", query.cursor)
     found, before = await _scan(request, wanted, query, before)
     undo = await request.services.reeve.undo_states([each.call_id for each in found])
-    rows = [new_row(each, visible=request.may_see(each.body.get("user")), undo=undo) for each in found]
+    rows = [new_row(each, visible=request.view.reveals(each.body), undo=undo) for each in found]
     total = await request.services.reeve.audit.count_calls() if wanted == Filter(kind=CALL) else None
     return {"calls": rows, "cursor": None if before is None else write_cursor("calls", before), "total": total}
 
@@ -105,7 +105,7 @@ async def show_call(request: ApiRequest, call_id: str) -> CallDetail:
     """Show a call: the stages of the road, arguments, result and records."""
     records = await find_records(request, call_id)
     last = records[-1]
-    visible = request.may_see(last.body.get("user"))
+    visible = request.view.reveals(last.body)
     undo = await request.services.reeve.undo_states([last.call_id])
     row = new_row(last, visible=visible, undo=undo)
     args = last.body.get("args")
@@ -124,11 +124,11 @@ async def show_call(request: ApiRequest, call_id: str) -> CallDetail:
 @calls.post("/calls/{call_id}/cancel", AccessScope.CALL)
 async def cancel_call(request: ApiRequest, call_id: str) -> CallCancelled:
     """Cancel a call that runs in this server."""
-    records = await request.services.reeve.audit.show(call_id)
-    owner = records[-1].body.get("user") if records else request.credential.principal.user
-    if not request.may_see(owner):
-        raise Problem(403, "only its user, or a credential with the scope approve, may cancel it")
-    if not request.services.reeve.cancel(call_id):
+    reeve = request.services.reeve
+    found = reeve.running_call(call_id)
+    if found is not None and not request.credential.sees_all and not is_own(request, found):
+        raise Problem(403, "only the credential that made it, or one with the scope approve, may cancel it")
+    if not reeve.cancel(call_id):
         raise Problem(409, f"no call {call_id!r:.100} runs in this server", code=ErrorCode.CANCELLED)
     return {"call_id": call_id, "cancelled": True}
 
@@ -140,7 +140,7 @@ async def rerun_call(request: ApiRequest, call_id: str, body: RerunBody) -> Resp
     """Run a call again as a new one, with the arguments on record."""
     last = (await find_records(request, call_id))[-1]
     args = last.body.get("args")
-    if not request.may_see(last.body.get("user")) or not isinstance(args, dict):
+    if not request.view.reveals(last.body) or not isinstance(args, dict):
         raise Problem(403, "the arguments of this call may not be seen", code=ErrorCode.PERMISSION)
     if not _is_whole(args):
         raise Problem(409, "the record has this call's arguments redacted or cut; call the tool with all of them")
@@ -166,9 +166,14 @@ async def find_records(request: ApiRequest, call_id: str) -> Sequence[AuditRecor
     """The records of a call, in order. Raises Problem(404)."""
     found = await request.services.reeve.audit.show(call_id)
     calls_only = [each for each in found if each.kind in (CALL, LOST, INTENT)]
-    if not calls_only:
+    if not calls_only or not request.view.includes(calls_only[-1].body):
         raise not_found(f"no call {call_id!r:.100} is on record")
     return calls_only
+
+
+def is_own(request: ApiRequest, call: ToolCall) -> bool:
+    """Whether the call was made with this credential."""
+    return call.session.startswith(own_sessions(request.credential))
 
 
 def stages_of(row: CallRow) -> list[CallStage]:
@@ -242,7 +247,7 @@ def _matches(request: ApiRequest, record: AuditRecord, query: CallQuery) -> bool
         return False
     if query.q is None:
         return True
-    shown = main_argument(body.get("args")) if request.may_see(body.get("user")) else ""
+    shown = main_argument(body.get("args")) if request.view.reveals(body) else ""
     return query.q.lower() in f"{body.get('tool')} {body.get('code')} {record.call_id} {shown}".lower()
 
 

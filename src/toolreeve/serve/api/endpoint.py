@@ -20,6 +20,7 @@ from toolreeve.serve.tokens import AccessScope, Credential
 
 if TYPE_CHECKING:
     from toolreeve.serve.api.services import ApiServices
+    from toolreeve.serve.api.visibility import RecordView
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 SSE = "text/event-stream"
@@ -48,9 +49,10 @@ class ApiRequest:
     services: "ApiServices"
     credential: Credential
 
-    def may_see(self, user: Any) -> bool:
-        """Whether the arguments and results of this user's calls may be shown."""
-        return self.credential.may_see(user)
+    @property
+    def view(self) -> "RecordView":
+        """What of the record it may see."""
+        return self.services.view_of(self.credential)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

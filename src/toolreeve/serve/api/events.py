@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from toolreeve.serve.api.endpoint import SSE, ApiRequest, Endpoints, Query, inva
 from toolreeve.serve.api.problems import Problem
 from toolreeve.serve.api.services import ApiServices
 from toolreeve.serve.api.streams import event_stream, frame
+from toolreeve.serve.api.visibility import RecordView
 from toolreeve.serve.event_feed import FedEvent, without_arguments
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.tokens import AccessScope, Credential
@@ -111,12 +112,13 @@ async def select_events(
 ) -> AsyncIterator[tuple[str, dict[str, Any], int | None]]:
     """Name, envelope and number of each selected event."""
     kinds = {each.strip() for each in query.kinds.split(",")} if query.kinds else None
+    view = services.view_of(credential)
     async for fed in services.feed.listen(after):
         name = name_of(fed)
         if kinds is not None and not kinds & {name, fed.event.event}:
             continue
-        if query.task is None or fed.event.task_id == query.task:
-            yield name, envelope_of(fed, credential), fed.seq
+        if (query.task is None or fed.event.task_id == query.task) and view.includes(_about(fed, view)):
+            yield name, envelope_of(fed, view), fed.seq
 
 
 def name_of(fed: FedEvent) -> str:
@@ -125,9 +127,9 @@ def name_of(fed: FedEvent) -> str:
     return NAMES.get(fed.event.event, fed.event.event)
 
 
-def envelope_of(fed: FedEvent, credential: Credential) -> dict[str, Any]:
+def envelope_of(fed: FedEvent, view: RecordView) -> dict[str, Any]:
     """The event, with the row of the call that it is about."""
-    visible = credential.may_see(_user(fed))
+    visible = view.reveals(_about(fed, view))
     event = fed.event if visible else without_arguments(fed.event)
     envelope = event.to_dict()
     if fed.record is not None and fed.event.event == "tool_execution":
@@ -135,12 +137,21 @@ def envelope_of(fed: FedEvent, credential: Credential) -> dict[str, Any]:
     return envelope
 
 
-def _user(fed: FedEvent) -> Any:
-    """Whose event it is; empty for those of no user, such as a server's state."""
-    if fed.record is not None:
-        return fed.record.body.get("user")
-    user = fed.event.data.get("user")
-    return user.get("user") if isinstance(user, dict) else user
+def _about(fed: FedEvent, view: RecordView) -> Mapping[str, Any]:
+    """User, session and workspace of the call. What is about no call, such as a server's state, is everybody's own."""
+    data = fed.event.data
+    if fed.record is not None and fed.record.call_id:
+        return fed.record.body
+    if fed.event.event.startswith("approval_"):
+        return data.get("card") or {}
+    if not fed.event.task_id:
+        return {"user": view.credential.principal.user, "workspace": view.workspace}
+    user = data.get("user")
+    return {
+        "workspace": view.workspace,  # transient events are of this process
+        **(data.get("execution_context") or {}),
+        "user": user.get("user") if isinstance(user, dict) else user,
+    }
 
 
 def _last_event_id(request: ApiRequest) -> int | None:

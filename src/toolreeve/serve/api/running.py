@@ -90,5 +90,13 @@ async def follow(task: "asyncio.Task[ToolResult]", peer: HttpPeer) -> AsyncItera
 
 def session_of(credential: Credential, name: str | None) -> str:
     """The session of a caller's own name for it. A name chosen by another credential is another session."""
-    digest = hashlib.sha256(f"{credential.id}\0{name or ''}".encode()).hexdigest()
-    return f"http-{digest[:24]}"
+    return f"{own_sessions(credential)}{_digest(name or '')}"
+
+
+def own_sessions(credential: Credential) -> str:
+    """What the names of all sessions of this credential begin with, and no others."""
+    return f"http-{_digest(credential.id)}-"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

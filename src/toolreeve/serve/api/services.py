@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.channels.inbox import InboxChannel
-from toolreeve.serve.tokens import Tokens
+from toolreeve.serve.api.visibility import RecordView
+from toolreeve.serve.tokens import Credential, Tokens
 
 if TYPE_CHECKING:
     from toolreeve.record.recent_results import RecentResults
@@ -50,6 +51,10 @@ class ApiServices:
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
     waiting: Counter[str] = field(default_factory=Counter)
     chain: ChainState = field(default_factory=ChainState)
+
+    def view_of(self, credential: Credential) -> RecordView:
+        """What of the record this credential may see."""
+        return RecordView(credential, self.reeve.files.root)
 
     async def count_waiting(self) -> None:
         """Count what waits, for the metrics."""

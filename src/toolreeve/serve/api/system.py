@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from toolreeve.config.fields import setting_fields, value_at
 from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.serve.api.approvals import count_pending
 from toolreeve.serve.api.endpoint import ApiRequest, Endpoints
 from toolreeve.serve.tokens import AccessScope
 
@@ -13,19 +14,21 @@ system = Endpoints("system")
 
 
 class StatusReport(TypedDict):
-    """`head` is the number of the last record; `chain` the state of the last verification, if there was one."""
+    """`head` is the number of the last record; `chain` the state of the last verification, if there was one. `pending`
+    counts the questions that the credential may know of. `head`, `running` and `listeners`, which tell of everybody's
+    calls, are None without the scope `approve` or `manage`."""
 
     version: str
     mode: str
     workspace: str
     sandbox: str
-    head: int
+    head: int | None
     chain: str | None
     pending: int
     tools: int
     servers: int
-    running: int
-    listeners: int
+    running: int | None
+    listeners: int | None
     uptime_seconds: float
     problems: list[str]
 
@@ -74,19 +77,20 @@ async def show_status(request: ApiRequest) -> StatusReport:
 
     services = request.services
     reeve = services.reeve
+    whole = request.credential.sees_all
     settings = reeve.configuration.settings
     return {
         "version": version("toolreeve"),
         "mode": str(settings.policy.mode),
         "workspace": str(settings.workspace.dir),
         "sandbox": str(settings.sandbox.mode),
-        "head": await reeve.audit.last(),
+        "head": await reeve.audit.last() if whole else None,
         "chain": services.chain.state,
-        "pending": await reeve.approvals.count(),
+        "pending": await count_pending(request),
         "tools": len(reeve.tools),
         "servers": len(reeve.fleet),
-        "running": reeve.running_count,
-        "listeners": services.feed.listeners,
+        "running": reeve.running_count if whole else None,
+        "listeners": services.feed.listeners if whole else None,
         "uptime_seconds": round(services.now() - services.started, 1),
         "problems": [str(problem) for problem in reeve.problems]
         if AccessScope.CALL in request.credential.scopes

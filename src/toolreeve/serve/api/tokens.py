@@ -44,7 +44,7 @@ class NewToken(TypedDict):
 class TokenBody(Body):
     user: Annotated[str, Field(min_length=1, max_length=200)]
     role: Literal["viewer", "operator", "admin"] = "viewer"
-    scopes: list[Literal["read", "call", "approve", "manage"]] = Field(default_factory=list, max_length=4)
+    scopes: list[Literal["read", "call", "approve", "manage", "metrics"]] = Field(default_factory=list, max_length=5)
     tools: list[Annotated[str, Field(max_length=200)]] = Field(default_factory=list, max_length=100)
     days: Annotated[float, Field(gt=0, le=3650, strict=False)] = 90.0
     name: Annotated[str, Field(max_length=200)] = ""

@@ -14,6 +14,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.types import Message, Receive, Scope, Send
 
+from toolreeve.core.call import Role
 from toolreeve.core.tool import ToolSpec
 from toolreeve.core.toolset import EVERYTHING, Toolset, check_toolset, read_toolset
 from toolreeve.serve.access import Header
@@ -27,7 +28,7 @@ from toolreeve.serve.mcp.sdk_server import CREDENTIAL, SESSION, new_server
 from toolreeve.serve.mcp.sessions import Sessions
 from toolreeve.serve.mcp.tool_view import ToolView
 from toolreeve.serve.protocol import CONNECTION
-from toolreeve.serve.tokens import Credential
+from toolreeve.serve.tokens import AccessScope, Credential
 
 SESSION_IDLE_SECONDS = 30 * 60.0
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -61,7 +62,7 @@ class ToolViews:
             own = read_toolset(credential.tools)
             door = self._door
             toolset = NarrowedToolset(own.chosen, own.removed, door.toolset)
-            view = ToolView(door.registry, toolset=toolset, role=credential.principal.role, search=door.search)
+            view = ToolView(door.registry, toolset=toolset, role=_role(credential), search=door.search)
             self._views[credential.id] = view
         return view
 
@@ -70,6 +71,11 @@ class ToolViews:
         specs = [bound.spec for bound in self._door.registry.list()]
         for credential in credentials:
             check_toolset(read_toolset(credential.tools), specs, servers)
+
+
+def _role(credential: Credential) -> Role:
+    """Without the scope `call`, what a viewer may call."""
+    return credential.principal.role if AccessScope.CALL in credential.scopes else Role.VIEWER
 
 
 class McpHttpDoor:
