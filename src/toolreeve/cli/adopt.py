@@ -153,6 +153,27 @@ def _plan(
         raise ConfigError(problem.problem, source=user_file, fix=problem.fix) from None
 
 
+def list_clients(found: "Configuration") -> list[dict[str, Any]]:
+    """The configuration files of other clients: the servers that an adoption would move, and the change as a diff."""
+    from toolreeve.adopt.clients import CLIENTS
+
+    plan = _plan(found, (), project=False, search=True)
+    names = {client.title: name for name, client in CLIENTS.items()}
+    diffs = {change.path: _redact("".join(diff_lines(change)), plan.secrets) for change in plan.changes}
+    return [
+        {
+            "client": row.client,
+            "file": str(row.path),
+            "state": "found" if row.adopted else "settled",
+            "servers": [name for name, _ in row.adopted],
+            "problem": row.problem,
+            "preview": diffs.get(row.path),
+            "command": f"toolreeve adopt --client {names[row.client]}",
+        }
+        for row in plan.rows
+    ]
+
+
 def _default_workspace(found: "Configuration") -> Path | None:
     """The workspace of clients that have no folder: from the command line, else a folder created for it. None if the
     user's own file sets one for all. Never the home itself, nor a folder of the user's documents: tools can read all of

@@ -87,11 +87,14 @@ async def _serve(
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
     doctor = partial(_doctor, options)
+    clients = partial(_clients, options)
     oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
     async with (
         runtime,
         serve_hooks(options.configuration(), runtime.journal, runtime.flow),
-        new_application(runtime, access, views, limits, inbox=inbox, oidc=oidc, doctor=doctor) as application,
+        new_application(
+            runtime, access, views, limits, inbox=inbox, oidc=oidc, doctor=doctor, clients=clients
+        ) as application,
     ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}")
@@ -105,3 +108,9 @@ async def _doctor(options: Options) -> Sequence[Mapping[str, Any]]:
     from toolreeve.cli.doctor.command import run_checks
 
     return [check.to_dict() for check in await asyncio.to_thread(lambda: list(run_checks(options, fix=False)))]
+
+
+async def _clients(options: Options) -> Sequence[Mapping[str, Any]]:
+    from toolreeve.cli.adopt import list_clients
+
+    return await asyncio.to_thread(list_clients, options.configuration())

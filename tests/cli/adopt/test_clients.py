@@ -8,7 +8,8 @@ import pytest
 from tests.cli.adopt.homes import CLAUDE, own, put
 from tests.cli.conftest import Shell
 from toolreeve.adopt.clients import CLIENTS
-from toolreeve.cli.adopt import NAMES
+from toolreeve.cli.adopt import NAMES, list_clients
+from toolreeve.cli.options import Options
 
 
 def test_every_client_can_be_named() -> None:
@@ -159,3 +160,16 @@ def test_the_consequences_of_adoption_are_listed(installed: Shell) -> None:
 
     assert "every client now sees the servers of all clients" in done.err
     assert "ask about every call (`trusted = true`" in done.err
+
+
+def test_clients_are_listed_with_the_change_that_adoption_would_make(installed: Shell) -> None:
+    before = list_clients(Options().configuration())
+    installed.run("adopt", "--no-count")
+    after = list_clients(Options().configuration())
+
+    found = next(row for row in before if row["file"].endswith("config.toml"))
+    assert (found["state"], found["servers"]) == ("found", ["docs"])
+    assert found["command"] == "toolreeve adopt --client codex"
+    assert "-" in found["preview"]
+    assert {row["state"] for row in after} == {"settled"}
+    assert (installed.home / ".claude.json").read_text() != CLAUDE

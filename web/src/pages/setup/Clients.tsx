@@ -6,18 +6,17 @@ import { Empty, Failed, Loading } from "../../ui/states";
 
 interface Client {
   client: string;
-  state: "adopted" | "found" | "absent" | string;
+  state: "found" | "settled";
   file: string;
-  servers?: string[];
-  adopted?: string[];
-  preview?: string | null;
-  command?: string;
+  servers: string[];
+  problem: string;
+  preview: string | null;
+  command: string;
 }
 
 const STATE: Record<string, [string, string]> = {
-  adopted: ["tag ok", "adopted"],
   found: ["tag warn", "not adopted"],
-  absent: ["dim", "not installed"],
+  settled: ["tag ok", "nothing to adopt"],
 };
 
 export function Clients() {
@@ -67,21 +66,20 @@ export function Clients() {
 }
 
 function Row({ client }: { client: Client }) {
-  const [look, word] = STATE[client.state] ?? ["tag", client.state];
+  const [look, word] = STATE[client.state];
   return (
     <tr>
       <td className="b">{client.client}</td>
       <td>
         <span className={look}>{word}</span>
       </td>
-      <td className="np mid">{client.servers?.join(", ")}</td>
+      <td className="np mid">{client.problem || client.servers.join(", ")}</td>
       <td className="np mono sm dim wrapx">{client.file}</td>
     </tr>
   );
 }
 
 function Preview({ client }: { client: Client }) {
-  const command = client.command ?? `toolreeve adopt ${client.client}`;
   return (
     <section className="card mt16">
       <header>
@@ -91,8 +89,8 @@ function Preview({ client }: { client: Client }) {
       <Diff text={client.preview!} />
       <footer className="row">
         <span className="dim sm">A copy is kept; `toolreeve adopt --undo` puts it back.</span>
-        <code className="right">{command}</code>
-        <Copy text={command} label="Copy the command" />
+        <code className="right">{client.command}</code>
+        <Copy text={client.command} label="Copy the command" />
       </footer>
     </section>
   );
