@@ -1,4 +1,4 @@
-"""Previews of file changes: a unified diff of what a call would write.
+"""Previews: a diff of what a call would write, or the tool's own.
 
 A preview changes nothing and promises nothing: the file is read again when the call runs. A preview that cannot be
 shown says why.
@@ -38,6 +38,8 @@ def previewer(files: Files) -> Callable[[Action], Awaitable[str]]:
             return preview(action, read)
         except _Unreadable as reason:
             return f"(no preview: {reason})"
+        except ToolError as refusal:
+            return f"(no preview: {refusal.message})"
 
     async def shown(action: Action) -> str:
         text: str = await run_interruptibly(lambda: show(action))
@@ -51,7 +53,9 @@ class _Unreadable(Exception):
 
 
 def preview(action: Action, read: ReadText) -> str:
-    """Empty for calls that write no text."""
+    """Empty for calls that write no text, and whose tool has no preview of its own."""
+    if action.tool.preview is not None:
+        return action.tool.preview(action.args)
     match action.spec.name, action.args:
         case "write_file", {"path": str(path), "content": str(content)}:
             before = read(path)

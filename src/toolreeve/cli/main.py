@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "hook": ("toolreeve.cli.hooks:hook", "Answer one hook event of an agent client."),
     "hooks": ("toolreeve.cli.hooks:hooks", "Install, remove and show hooks for the own tools of agent clients."),
     "secrets": ("toolreeve.cli.secrets:secrets", "Set, list and remove secrets."),
+    "auth": ("toolreeve.cli.auth:auth", "Connect, show and disconnect the accounts of connectors."),
     "whoami": ("toolreeve.cli.whoami:whoami", "Show who calls are made as, with which role, and why."),
     "labels": ("toolreeve.cli.labels:labels", "Vouch for values in a session, and manage known recipients."),
     "trust": ("toolreeve.cli.trust:trust", "Trust the workspace, so that its tools and servers may run."),

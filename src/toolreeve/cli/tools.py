@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
+    from toolreeve.connectors.catalogue import UnavailableTool
     from toolreeve.core.tool import ToolSpec
     from toolreeve.runtime.toolreeve import Toolreeve
 
@@ -38,7 +40,7 @@ def tools(name: str | None, search: str | None, provider: str | None, *, show_al
         _show(runtime.tools.resolve(name).spec)
     else:
         found = runtime.tools.search(search, limit=1000) if search else runtime.tools.list()
-        _list([each.spec for each in found], show_all=show_all)
+        _list([each.spec for each in found], _find_unavailable() if show_all else ())
     return ExitStatus.OK
 
 
@@ -49,14 +51,29 @@ async def _connect_servers(runtime: "Toolreeve") -> None:
             await runtime.fleet.settled()
 
 
-def _list(specs: Sequence["ToolSpec"], *, show_all: bool) -> None:
+def _list(specs: Sequence["ToolSpec"], unavailable: Sequence["UnavailableTool"]) -> None:
     if current().json:
-        print_json([_as_dict(spec) for spec in specs])
+        missing = [asdict(each) | {"available": False} for each in unavailable]
+        print_json([*(_as_dict(spec) for spec in specs), *missing])
         return
     rows = [(spec.name, spec.danger.value, spec.category, _first_paragraph(spec.description)) for spec in specs]
     print_table(current(), ("tool", "danger", "category", "description"), rows)
-    if show_all:
-        print_text("no tool has missing requirements")
+    if unavailable:
+        print_text("\nNot registered:")
+        lacking = [(each.name, each.lacks, _remedy(each), each.note) for each in unavailable]
+        print_table(current(), ("tool", "lacks", "add it with", "note"), lacking)
+
+
+def _find_unavailable() -> Sequence["UnavailableTool"]:
+    """The tools that are not registered."""
+    from toolreeve.runtime.connectors import select_connectors
+
+    return select_connectors(current().configuration()).unavailable
+
+
+def _remedy(tool: "UnavailableTool") -> str:
+    edit = (f"edit {current().configuration().user_file}",) if "connectors.enabled" in tool.lacks else ()
+    return ", then ".join((*edit, *(f"`{command}`" for command in tool.commands)))
 
 
 def _first_paragraph(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
+from toolreeve.config.sections.connectors import Connectors
 from toolreeve.config.sections.hooks import Hooks
 from toolreeve.config.sections.limits import Limits
 from toolreeve.config.sections.mcp import Mcp
@@ -23,6 +24,7 @@ __all__ = [
     "Approval",
     "Commands",
     "Configuration",
+    "Connectors",
     "Hooks",
     "Limits",
     "LocalUser",

@@ -62,6 +62,11 @@ class SecretSource:
             found = self._keyring.get(name)
         return self._environ.get(name) if found is None else found
 
+    def find_without_keyring(self, name: str) -> str | None:
+        """Opens no keyring, which may ask a person to unlock it."""
+        found = self._file.get(name)
+        return self._environ.get(name) if found is None else found
+
     @property
     def store(self) -> SecretStore:
         """Raises ConfigError if the chosen keyring is not there."""

@@ -11,6 +11,7 @@ from toolreeve.config.field import Field, ProjectScope
 from toolreeve.config.sections.agent import Agent
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
+from toolreeve.config.sections.connectors import Connectors
 from toolreeve.config.sections.hooks import Hooks
 from toolreeve.config.sections.limits import Limits
 from toolreeve.config.sections.mcp import Mcp
@@ -48,6 +49,7 @@ class Settings:
     mcp: Mcp = field(default_factory=Mcp)
     serve: Serve = field(default_factory=Serve)
     hooks: Hooks = field(default_factory=Hooks)
+    connectors: Connectors = field(default_factory=Connectors)
     agent: Agent = field(default_factory=Agent)
     mcp_servers: Annotated[
         Mapping[str, Any],

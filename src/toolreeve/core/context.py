@@ -3,7 +3,7 @@
 A tool touches only what its `Context` offers, never the machine itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -95,6 +95,32 @@ class ModelCatalogue(Protocol):
     async def list(self) -> ModelListing: ...
 
 
+class SecretAccess(Protocol):
+    """Secrets by name. Whatever it hands out or keeps is redacted from results, events and the record from then on."""
+
+    async def find(self, name: str) -> str | None: ...
+
+    async def keep(self, name: str, value: str) -> None: ...
+
+    def redact(self, values: Iterable[str]) -> None:
+        """Redact parts of a secret as well, such as the tokens in a grant."""
+        ...
+
+
+class _NoSecrets:
+    async def find(self, name: str) -> str | None:  # noqa: ARG002
+        return None
+
+    async def keep(self, name: str, value: str) -> None:  # noqa: ARG002
+        raise ToolError(ErrorCode.PERMISSION, f"{name} cannot be kept: this runtime has no secret store")
+
+    def redact(self, values: Iterable[str]) -> None:
+        """Nothing is recorded."""
+
+
+NO_SECRETS: SecretAccess = _NoSecrets()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """The capabilities of one runtime, shared by all its calls."""
@@ -108,6 +134,7 @@ class Services:
     commands: CommandRules = SHIPPED
     http: Http = NO_HTTP
     outputs: KeptOutputs = NO_OUTPUTS
+    secrets: SecretAccess = NO_SECRETS
 
 
 Progress = Callable[[str], None]
@@ -209,6 +236,11 @@ class Context:
     def http(self) -> Http:
         """HTTP through the network guard."""
         return self._services.http
+
+    @property
+    def secrets(self) -> SecretAccess:
+        """The secrets of the user, by name."""
+        return self._services.secrets
 
     @property
     def principal(self) -> Principal:

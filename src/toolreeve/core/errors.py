@@ -142,7 +142,9 @@ TRAITS: Mapping[ErrorCode, Traits] = {
     ErrorCode.RATE_LIMITED: _other(
         "The rate limit of the tool is reached.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
     ),
-    ErrorCode.UPSTREAM: _other("An MCP server failed or is down.", retryable=True, exit_status=ExitStatus.UNAVAILABLE),
+    ErrorCode.UPSTREAM: _other(
+        "An MCP server or a connected service failed or is down.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
+    ),
     ErrorCode.TOOL_CHANGED: _fatal("The tool's definition changed since it was pinned; a person must accept it."),
 }
 

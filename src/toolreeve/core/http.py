@@ -31,13 +31,15 @@ def request_method(args: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """`timeout` is for the whole exchange, redirects and body included; None means the configured one."""
+    """`timeout` is for the whole exchange, redirects and body included, `max_body` cuts the response after so many
+    bytes; None means the configured ones."""
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     timeout: float | None = None
+    max_body: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ def _exact(value: Any) -> bytes:
         raise TypeError(f"not representable as JSON: {problem}") from None
 
 
-def loads(text: bytes | str) -> Any:
+def loads(text: bytes | bytearray | str) -> Any:
     """Raises ValueError for anything that is not one JSON document."""
     return orjson.loads(text)
 

@@ -46,6 +46,8 @@ AssessDanger = Callable[[Arguments], DangerLevel]
 Danger = DangerLevel | str | AssessDanger
 """A level, its name, or a function of the arguments that returns a level."""
 ListEffects = Callable[[Arguments, Files], Sequence[Effect]]
+ShowPreview = Callable[[Arguments], str]
+"""What a call would send or create, as its recipient will see it; shown to the person who is asked."""
 Screen = Callable[[Arguments, Context], None]
 """Raises ToolError for a call that the tool refuses whatever policy and approval decide."""
 
@@ -141,6 +143,7 @@ class BoundTool:
     screen: Screen | None = None
     grounds: FindRationale | None = None
     blocking: bool = False
+    preview: ShowPreview | None = None
 
     def __repr__(self) -> str:
         return repr(self.spec)
@@ -169,6 +172,7 @@ class FunctionTool(Generic[P, R_co]):
     screen: Screen | None = None
     grounds: FindRationale | None = None
     blocking: bool = False
+    preview: ShowPreview | None = None
     unbound: bool = False
 
     def __repr__(self) -> str:
@@ -279,6 +283,7 @@ def tool(
     inline: bool = ...,
     blocking: bool = ...,
     screen: Screen | None = ...,
+    preview: ShowPreview | None = ...,
     source: str | None = ...,
 ) -> ToolDecorator: ...
 def tool(
@@ -306,6 +311,7 @@ def tool(
     inline: bool = False,
     blocking: bool = False,
     screen: Screen | None = None,
+    preview: ShowPreview | None = None,
     source: str | None = None,
 ) -> FunctionTool[..., Any] | ToolDecorator:
     """Make a function a tool.
@@ -357,6 +363,7 @@ def tool(
             inline=inline,
             blocking=blocking,
             screen=screen,
+            preview=preview,
             unbound=unbound,
         )
 
@@ -480,4 +487,5 @@ def _ready(spec: ToolSpec, run: Run, function: AnyFunctionTool | None) -> BoundT
         screen=function.screen if function else None,
         grounds=function.grounds if function else None,
         blocking=function.blocking if function else False,
+        preview=function.preview if function else None,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
-from urllib.parse import unquote_to_bytes, urlencode, urljoin
+from urllib.parse import quote, unquote_to_bytes, urlencode, urljoin
 
 from toolreeve.core.errors import ErrorCode, ToolError
 
@@ -218,3 +218,11 @@ def join_url(base: str, reference: str) -> str:
 
 def encode_form(fields: Mapping[str, Any]) -> bytes:
     return urlencode(fields, doseq=True).encode()
+
+
+def encode_segment(text: str) -> str:
+    """One segment of a path, whatever the text holds: `..` and slashes lead nowhere else. Raises ToolError for one that
+    would vanish."""
+    if text in ("", ".", ".."):
+        raise ToolError(ErrorCode.INVALID_PARAMS, f"{text!r} is not an identifier")
+    return quote(text, safe="", errors="replace")

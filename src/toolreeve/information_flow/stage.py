@@ -171,8 +171,8 @@ class InformationFlow:
         if action.spec.server is None and action.spec.category == "shell":
             command = str(action.args.get("command", ""))
             return FlowReview(judge, tool, action.args, command=command, effects=action.effects, foreign=foreign)
-        if action.spec.server is None and action.spec.category in _JUDGED:
-            sends = any(effect.kind is EffectKind.SEND for effect in action.effects)
+        sends = any(effect.kind is EffectKind.SEND for effect in action.effects)
+        if action.spec.server is None and (sends or action.spec.category in _JUDGED):
             tool = replace(tool, effect=EffectKind.SEND if sends else EffectKind.NET)
         return FlowReview(judge, tool, action.args)
 

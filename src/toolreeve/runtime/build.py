@@ -55,6 +55,7 @@ from toolreeve.record.traces import CallTracer
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import TOOLS
+from toolreeve.runtime.connectors import RuntimeSecrets, select_connectors, service_urls
 from toolreeve.runtime.model_catalogue import ConfiguredModels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.processes import (
@@ -140,7 +141,9 @@ def new_registry(
         )
     files = [Path(name) for name in configuration.settings.tool_files if name.endswith(".py")]
     found = [tool for path in files for tool in load_tools(path)]
-    return ToolRegistry([*(_with_surroundings(each, configuration) for each in chosen), *found, *tools])
+    connected = select_connectors(configuration).new_tools(service_urls(configuration)) if builtin is True else ()
+    own = (_with_surroundings(each, configuration) for each in chosen)
+    return ToolRegistry([*own, *connected, *found, *tools])
 
 
 def _with_surroundings(tool: AnyFunctionTool, configuration: Configuration) -> AnyFunctionTool:
@@ -336,6 +339,7 @@ class Assembly:
             commands=command_rules(configuration),
             now=time.time,
             http=self.http,
+            secrets=RuntimeSecrets(configuration.secret_source, self.redactor),
         )
         self.limiters = Limiters(
             concurrency=LocalConcurrency(settings.limits.concurrency),

@@ -4,10 +4,10 @@ Linear in the size of the page and bounded in its output, however the tags are n
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolreeve.core.urls import join_url
-from toolreeve.tools.markup import attributes, tokens
+from toolreeve.tools.markup import Token, attributes, tokens
 
 MAX_INPUT = 8 * 1024 * 1024
 MAX_INDENT = 8
@@ -23,6 +23,12 @@ _LINES = frozenset(
     | {"hr", "optgroup", "dialog"}
 )
 _HIDDEN = frozenset({"title", "template", "datalist"})
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
+_STYLE_NOISE = re.compile(r"/\*[^*]*\*/|\s")
+_INVISIBLE = re.compile(
+    r"display:none|visibility:(?:hidden|collapse)|mso-hide:all|opacity:0*(?:\.0+)?(?:[;!]|$)|"
+    r"(?:font-size|max-height|max-width):0*(?:\.0+)?(?:px|pt|em|rem|%)?(?:[;!]|$)"
+)
 _IGNORED_LINKS = ("#", "javascript:", "data:", "vbscript:")
 
 
@@ -186,12 +192,14 @@ def _start(given: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
-def html_to_text(source: str, base_url: str = "") -> str:
-    return render(source, TextWriter(base_url))
+def html_to_text(source: str, base_url: str = "", *, visible_only: bool = False) -> str:
+    """`visible_only` leaves out what a reader would not see: elements that are hidden, of no size or transparent."""
+    return render(source, TextWriter(base_url), visible_only=visible_only)
 
 
-def render(source: str, writer: TextWriter) -> str:
-    for name, given, text in tokens(source[:MAX_INPUT]):
+def render(source: str, writer: TextWriter, *, visible_only: bool = False) -> str:
+    parts = tokens(source[:MAX_INPUT])
+    for name, given, text in visible_tokens(parts) if visible_only else parts:
         if not name:
             writer.text(text)
         elif name[0] == "/":
@@ -199,6 +207,31 @@ def render(source: str, writer: TextWriter) -> str:
         else:
             writer.open(name, given)
     return writer.finish()
+
+
+def visible_tokens(parts: Iterable[Token]) -> Iterator[Token]:
+    """Without hidden elements: from the tag that hides to the one that closes it; an unclosed one hides the rest."""
+    hidden = ""
+    depth = 0
+    for name, given, text in parts:
+        if not hidden:
+            if name and name[0] != "/" and name not in _VOID and _is_hidden(given):
+                hidden = name
+                depth = 1
+            else:
+                yield name, given, text
+        elif name == hidden:
+            depth += 1
+        elif name == f"/{hidden}":
+            depth -= 1
+            hidden = hidden if depth else ""
+
+
+def _is_hidden(given: str) -> bool:
+    if "hidden" not in given.lower() and "style" not in given.lower():
+        return False
+    found = attributes(given)
+    return "hidden" in found or bool(_INVISIBLE.search(_STYLE_NOISE.sub("", found.get("style", "").lower())))
 
 
 def title_of(source: str) -> str:

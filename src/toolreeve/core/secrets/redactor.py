@@ -57,6 +57,8 @@ class Redactor:
     def learn(self, secrets: Iterable[str]) -> None:
         """Redact these as well from now on."""
         known = [secret for secret in dict.fromkeys((*self._known, *secrets)) if len(secret) >= encodings.SHORTEST]
+        if self._known and len(known) == len(self._known):
+            return
         self._known = tuple(known)
         forms = sorted({form for secret in known for form in encodings.forms(secret)}, key=len, reverse=True)
         self._reach = _MARGIN + max(map(len, forms), default=0)

@@ -55,15 +55,15 @@ class GuardedHttp:
         timeout = request.timeout or self._guard.settings.timeout
         try:
             async with asyncio.timeout(timeout):
-                return await self._follow_redirects(hop)
+                return await self._follow_redirects(hop, request.max_body or self._guard.settings.max_body)
         except TimeoutError:
             raise ToolError(
                 ErrorCode.HTTP_TIMEOUT, f"{hop.target.url} did not respond in full within {timeout:g} s"
             ) from None
 
-    async def _follow_redirects(self, hop: _Hop) -> HttpReply:
+    async def _follow_redirects(self, hop: _Hop, cap: int) -> HttpReply:
         for _ in range(self._guard.settings.max_redirects + 1):
-            reply = await self._exchange(hop)
+            reply = await self._exchange(hop, cap)
             following = _next_hop(hop, reply)
             if following is None:
                 return reply
@@ -73,7 +73,7 @@ class GuardedHttp:
             f"more than {self._guard.settings.max_redirects} redirects, the last to {hop.target.url}",
         )
 
-    async def _exchange(self, hop: _Hop) -> HttpReply:
+    async def _exchange(self, hop: _Hop, cap: int) -> HttpReply:
         import httpcore2
 
         target = hop.target
@@ -82,7 +82,10 @@ class GuardedHttp:
             response = await self._pool_for(hop.method).handle_async_request(self._wire_request(hop))
             try:
                 headers = incoming(response.headers)
-                body, truncated = await self._read(response, headers, hop)
+                body = bytearray()
+                truncated = False
+                if hop.method != "HEAD":
+                    body, truncated = await read_body(response.aiter_stream(), headers, cap=cap)
             finally:
                 await response.aclose()
         except httpcore2.TimeoutException:
@@ -90,11 +93,6 @@ class GuardedHttp:
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as problem:
             raise ToolError(ErrorCode.HTTP_ERROR, f"{target.origin}: {problem or type(problem).__name__}") from None
         return HttpReply(status=response.status, headers=headers, body=body, url=target.url, truncated=truncated)
-
-    async def _read(self, response: "httpcore2.Response", headers: dict[str, str], hop: _Hop) -> tuple[bytearray, bool]:
-        if hop.method == "HEAD":
-            return bytearray(), False
-        return await read_body(response.aiter_stream(), headers, cap=self._guard.settings.max_body)
 
     def _wire_request(self, hop: _Hop) -> "httpcore2.Request":
         import httpcore2

@@ -67,12 +67,27 @@ class LoginCallback:
         target = urlsplit(rest.partition(" ")[0])
         if method != "GET" or target.path != PATH:
             return _page(404, "Not found.")
-        params = {name: values[0] for name, values in parse_qs(target.query).items()}
-        if not self._state or not secrets.compare_digest(params.get("state", "").encode(), self._state.encode()):
+        if not self._accept(target.query):
             return _page(400, "This is not the login that was started. Start again.")
+        was_granted = self._outcome.done() and self._outcome.exception() is None
+        return _page(200, "Done. You can close this window." if was_granted else "The login was refused.")
+
+    def paste(self, redirect: str) -> None:
+        """Take the address that the browser ended on from the user, who has it on another machine. Raises LoginFailed
+        if it belongs to another login."""
+        if not self._accept(urlsplit(redirect.strip()).query):
+            raise LoginFailed(
+                "the address does not belong to the login that was started: copy all of it, or start again"
+            )
+
+    def _accept(self, query: str) -> bool:
+        """Whether the query belongs to this login; only the first outcome counts."""
+        params = {name: values[0] for name, values in parse_qs(query).items()}
+        if not self._state or not secrets.compare_digest(params.get("state", "").encode(), self._state.encode()):
+            return False
         if not self._outcome.done():
             self._set_outcome(params)
-        return _page(200, "Done. You can close this window." if params.get("code") else "The login was refused.")
+        return True
 
     def _set_outcome(self, params: dict[str, str]) -> None:
         if code := params.get("code"):

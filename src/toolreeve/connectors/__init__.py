@@ -1,0 +1,1 @@
+"""Connectors: tools for services that the user has an account with."""

@@ -1,0 +1,246 @@
+"""Google Calendar: list, read and create events.
+
+An event with attendees is an invitation: each of them is an effect of its own. What an event says is untrusted, since
+anybody may invite the user, and private.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolreeve.connectors.api import PRIVATE, ApiClient
+from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
+from toolreeve.connectors.event_times import day_bounds, event_times, instant
+from toolreeve.connectors.google_account import CALENDAR, GoogleAccount, GoogleCredential
+from toolreeve.connectors.outgoing_mail import all_recipients, read_addresses
+from toolreeve.core.context import Context
+from toolreeve.core.danger import DangerLevel
+from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.files import Files
+from toolreeve.core.result import Output
+from toolreeve.core.tool import AnyFunctionTool, Arguments, tool
+from toolreeve.core.urls import encode_segment
+from toolreeve.tools.http import host_of, object_schema
+
+MAX_RESULTS = 250
+SOURCE = "connectors.calendar"
+_CALENDAR = {
+    "type": "string",
+    "default": "primary",
+    "minLength": 1,
+    "x-authority": "object",
+    "description": "The id of the calendar.",
+}
+_BOUND = {"type": ["string", "null"], "default": None}
+_TEXT = {"type": "string", "default": ""}
+
+
+def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
+    account = GoogleAccount(CALENDAR, urls)
+    reading = _client(account, urls, "calendar.events.readonly")
+    writing = _client(account, urls, "calendar.events")
+    host = host_of(urls.calendar)
+
+    def network(_: Arguments, __: Files) -> Sequence[Effect]:
+        return (Effect(EffectKind.NET, host),)
+
+    def invites(args: Arguments, _: Files) -> Sequence[Effect]:
+        invited = all_recipients(args, ("attendees",)) or (host,)
+        return Effect(EffectKind.NET, host), *(Effect(EffectKind.SEND, each) for each in invited)
+
+    @tool(
+        danger=DangerLevel.SAFE,
+        category="calendar",
+        effects=network,
+        source=SOURCE,
+        input_schema=object_schema(
+            [],
+            timeMin={**_BOUND, "description": "From when, such as 2026-03-01T09:00 or 2026-03-01; today by default."},
+            timeMax={**_BOUND, "description": "Until when; the end of today by default."},
+            query={"type": ["string", "null"], "default": None, "description": "Words that the events hold."},
+            maxResults={"type": "integer", "minimum": 1, "maximum": MAX_RESULTS, "default": 10},
+            calendarId=_CALENDAR,
+        ),
+    )
+    async def calendar_list_events(
+        ctx: Context,
+        timeMin: str | None = None,
+        timeMax: str | None = None,
+        query: str | None = None,
+        maxResults: int = 10,
+        calendarId: str = "primary",
+    ) -> Output:
+        """List events of a calendar in order of their start; recurring ones each time they happen."""
+        first, last = day_bounds(ctx.now())
+        params = {
+            "timeMin": instant(timeMin, "timeMin") if timeMin else first,
+            "timeMax": instant(timeMax, "timeMax", end=True) if timeMax else last,
+            "q": query,
+            "maxResults": maxResults,
+            "singleEvents": "true",
+            "orderBy": "startTime",
+        }
+        found = await reading.get(ctx, _events(calendarId), params)
+        items = found.get("items") if isinstance(found, Mapping) else None
+        events = [_summary(each) for each in items if isinstance(each, Mapping)] if isinstance(items, list) else []
+        data: dict[str, Any] = {"events": events, "count": len(events), "timeZone": found.get("timeZone", "")}
+        if found.get("nextPageToken"):
+            data["more"] = True
+        return Output(data=data, labels=PRIVATE)
+
+    @tool(
+        danger=DangerLevel.SAFE,
+        category="calendar",
+        effects=network,
+        source=SOURCE,
+        input_schema=object_schema(
+            ["eventId"], eventId={"type": "string", "minLength": 1, "maxLength": 1024}, calendarId=_CALENDAR
+        ),
+    )
+    async def calendar_get_event(ctx: Context, eventId: str, calendarId: str = "primary") -> Output:
+        """Read an event: times, description, attendees with their responses, conference link and recurrence."""
+        found = await reading.get(ctx, f"{_events(calendarId)}/{encode_segment(eventId)}")
+        if not isinstance(found, Mapping):
+            raise ToolError(ErrorCode.UPSTREAM, "Google Calendar returned no event")
+        return Output(data=_detail(found), labels=PRIVATE)
+
+    @tool(
+        danger=lambda args: DangerLevel.HIGH if args.get("attendees") else DangerLevel.MEDIUM,
+        category="calendar",
+        effects=invites,
+        source=SOURCE,
+        preview=_preview,
+        screen=lambda args, _: _check(args),
+        input_schema=object_schema(
+            ["summary", "start", "end"],
+            summary={"type": "string", "minLength": 1, "maxLength": 1024},
+            start={"type": "string", "description": "2026-03-01T09:00, or 2026-03-01 for a whole day."},
+            end={"type": "string", "description": "As start; of whole days, the day after the last one."},
+            description=_TEXT,
+            location=_TEXT,
+            attendees={**_TEXT, "x-authority": "destination", "description": "Mail addresses, separated by commas."},
+            calendarId=_CALENDAR,
+            timeZone={"type": ["string", "null"], "default": None, "description": "An IANA name; the machine's own."},
+        ),
+    )
+    async def calendar_create_event(
+        ctx: Context,
+        summary: str,
+        start: str,
+        end: str,
+        description: str = "",
+        location: str = "",
+        attendees: str = "",
+        calendarId: str = "primary",
+        timeZone: str | None = None,
+    ) -> Output:
+        """Create an event, and send invitations to its attendees."""
+        event: dict[str, Any] = {"summary": summary, **event_times(start, end, timeZone)}
+        event |= {key: value for key, value in (("description", description), ("location", location)) if value}
+        invited = read_addresses(attendees, "attendees")
+        if invited:
+            event["attendees"] = [{"email": address} for address in invited]
+        made = await writing.post(ctx, _events(calendarId), event, {"sendUpdates": "all" if invited else "none"})
+        keys = ("id", "summary", "start", "end", "htmlLink")
+        return Output(data={key: _value(made, key) for key in keys} | {"invited": list(invited)}, labels=PRIVATE)
+
+    return calendar_list_events, calendar_get_event, calendar_create_event
+
+
+def _client(account: GoogleAccount, urls: ServiceUrls, scope: str) -> ApiClient:
+    credential = GoogleCredential(account, scope)
+    remedy = f"run `{GOOGLE_LOGIN}`"
+    return ApiClient(title="Google Calendar", base=urls.calendar, credential=credential, remedy=remedy)
+
+
+def _events(calendar: str) -> str:
+    return f"/calendar/v3/calendars/{encode_segment(calendar)}/events"
+
+
+def _check(args: Arguments) -> None:
+    """Raises ToolError(INVALID_PARAMS)."""
+    event_times(str(args["start"]), str(args["end"]), args.get("timeZone"))
+    read_addresses(str(args.get("attendees") or ""), "attendees")
+
+
+def _preview(args: Arguments) -> str:
+    """The invitation as its attendees will see it. Raises ToolError(INVALID_PARAMS)."""
+    times = event_times(str(args["start"]), str(args["end"]), args.get("timeZone"))
+    invited = read_addresses(str(args.get("attendees") or ""), "attendees")
+    lines = [
+        f"Event: {args['summary']}",
+        f"When: {_when(times['start'])} to {_when(times['end'])}",
+        f"Where: {args['location']}" if args.get("location") else "",
+        f"Invitations to: {', '.join(invited)}" if invited else "No invitations.",
+    ]
+    description = str(args.get("description") or "")
+    return "\n".join((*filter(None, lines), *(("", description) if description else ())))
+
+
+def _when(time: Any) -> str:
+    """A whole day is a date, any other time has its offset or zone."""
+    found = time if isinstance(time, Mapping) else {}
+    zone = found.get("timeZone")
+    return str(found.get("dateTime") or found.get("date") or "") + (f" ({zone})" if zone else "")
+
+
+def _value(event: Any, key: str) -> str:
+    found = event.get(key) if isinstance(event, Mapping) else None
+    if key in ("start", "end"):
+        return _when(found)
+    return found if isinstance(found, str) else ""
+
+
+def _person(event: Mapping[str, Any], key: str) -> str:
+    found = event.get(key)
+    return str(found.get("email") or found.get("displayName") or "") if isinstance(found, Mapping) else ""
+
+
+def _summary(event: Mapping[str, Any]) -> dict[str, Any]:
+    start = event.get("start")
+    return {
+        **{key: _value(event, key) for key in ("id", "summary", "start", "end", "location", "status")},
+        "allDay": isinstance(start, Mapping) and "date" in start,
+        "organizer": _person(event, "organizer"),
+    }
+
+
+def _detail(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_summary(event),
+        "description": _readable(_value(event, "description")),
+        "creator": _person(event, "creator"),
+        "attendees": [_attendee(each) for each in event.get("attendees") or () if isinstance(each, Mapping)],
+        "conferenceLink": _conference(event),
+        "recurrence": [str(each) for each in event.get("recurrence") or ()],
+        "htmlLink": _value(event, "htmlLink"),
+    }
+
+
+def _readable(description: str) -> str:
+    """Google stores descriptions as HTML if they were written in its editor."""
+    if "<" not in description:
+        return description
+    from toolreeve.tools.html import html_to_text
+
+    return html_to_text(description, visible_only=True)
+
+
+def _attendee(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "email": str(found.get("email") or ""),
+        "name": str(found.get("displayName") or ""),
+        "response": str(found.get("responseStatus") or ""),
+        "optional": found.get("optional") is True,
+    }
+
+
+def _conference(event: Mapping[str, Any]) -> str:
+    if link := _value(event, "hangoutLink"):
+        return link
+    data = event.get("conferenceData")
+    entries = data.get("entryPoints") if isinstance(data, Mapping) else None
+    for each in entries if isinstance(entries, list) else ():
+        if isinstance(each, Mapping) and each.get("entryPointType") == "video":
+            return str(each.get("uri") or "")
+    return ""

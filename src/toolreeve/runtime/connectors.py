@@ -1,0 +1,41 @@
+"""The connectors of a runtime: the tools that are configured, and their secrets."""
+
+import asyncio
+from collections.abc import Iterable
+
+from toolreeve.config import Configuration
+from toolreeve.config.secrets import SecretSource
+from toolreeve.connectors.catalogue import Selection, ServiceUrls, select
+from toolreeve.core.secrets.redactor import Redactor
+
+
+def select_connectors(configuration: Configuration) -> Selection:
+    """Raises ConfigError for an unknown name in `connectors.enabled`."""
+    source = configuration.secret_source
+    return select(configuration.settings.connectors.enabled, source.find, source.find_without_keyring)
+
+
+def service_urls(configuration: Configuration) -> ServiceUrls:
+    settings = configuration.settings.connectors
+    return ServiceUrls(**{name: getattr(settings, f"{name}_url") for name in ServiceUrls.__slots__})
+
+
+class RuntimeSecrets:
+    """The capability `Context.secrets`. What it hands out is redacted from then on."""
+
+    def __init__(self, source: SecretSource, redactor: Redactor) -> None:
+        self._source = source
+        self._redactor = redactor
+
+    async def find(self, name: str) -> str | None:
+        found = await asyncio.to_thread(self._source.find, name)
+        if found is not None:
+            self._redactor.learn([found])
+        return found
+
+    async def keep(self, name: str, value: str) -> None:
+        self._redactor.learn([value])
+        await asyncio.to_thread(lambda: self._source.store.set(name, value))
+
+    def redact(self, values: Iterable[str]) -> None:
+        self._redactor.learn(values)
