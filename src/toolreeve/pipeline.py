@@ -270,7 +270,8 @@ class Pipeline:
         entry.meta.duration_ms = round(duration * 1000, 3)
         entry.meta.waited_ms = round(entry.waited * 1000, 3)
         entry.meta.labels = self.flow.label(entry)
-        await self.flow.label_files(entry)
+        if entry.executed and entry.action is not None and not entry.action.read_only:
+            await self.flow.label_files(entry.action)
         self.events.ended(entry)
         try:
             if (written := self.journal.close(entry)) is not None:

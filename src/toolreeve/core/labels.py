@@ -13,6 +13,8 @@ from typing import Any, Protocol
 class Integrity(StrEnum):
     """Who vouches for the data, highest first."""
 
+    __hash__ = str.__hash__  # an enum's own is far slower, and every result has labels
+
     USER = "user"
     TRUSTED = "trusted"
     UNTRUSTED = "untrusted"
@@ -20,6 +22,8 @@ class Integrity(StrEnum):
 
 class Confidentiality(StrEnum):
     """Who may see the data, widest first."""
+
+    __hash__ = str.__hash__
 
     PUBLIC = "public"
     WORKSPACE = "workspace"

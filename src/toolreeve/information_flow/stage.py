@@ -40,6 +40,8 @@ class _ToolFlow:
     tool: BoundTool
     authority: ToolAuthority
     source: ToolSource
+    words: tuple[str, ...]
+    reads: bool
     is_plain: bool
 
 
@@ -66,14 +68,14 @@ class InformationFlow:
 
     def is_plain(self, action: Action) -> bool:
         """Whether calls of the tool carry nothing out, so that there is nothing to review."""
-        return self._know(action).is_plain
+        return self._know(action.tool).is_plain
 
     async def prepare(self, action: Action) -> None:
         """Load what the review of the call needs."""
         from toolreeve.policy.flow.judge import FlowJudge
         from toolreeve.policy.flow.review import FlowReview
 
-        known = self._know(action)
+        known = self._know(action.tool)
         memory = await self.sessions.load(action.call.principal.user, action.call.session)
         foreign: Mapping[str, str] = {}
         if known.is_plain or _stays_here(action):
@@ -102,23 +104,22 @@ class InformationFlow:
             return stated
         if isinstance(outcome, Failure) and not entry.executed and not entry.meta.cached:
             return stated  # refused: the text is ours
-        known = self._know(action)
+        tool = action.tool
+        known = self._know(tool)
         source = known.source
-        labels = source.labels if source.declared else self._by_call(action, known, stated)
-        if labels is not source.labels:
-            source = replace(source, labels=labels)
-        memory = self.sessions.memory(action.call.principal.user, action.call.session)
-        own = not known.authority.reads
-        memory.keep(
-            KeptResult(action.call.id, action.spec.name, action.args, _content(entry), source, own=own, at=entry.at)
-        )
-        return labels.words
+        words = known.words
+        if not source.declared and (stated or not known.is_plain or action.danger.rank):
+            source = replace(source, labels=self._by_call(action, known, stated))
+            words = source.labels.words
+        call = entry.call
+        memory = self.sessions.memory(call.principal.user, call.session)
+        content = _content(entry)
+        own = not known.reads
+        memory.keep(KeptResult(call.id, tool.spec.name, action.args, content, source, own=own, at=entry.at))
+        return words
 
-    async def label_files(self, entry: Entry) -> None:
+    async def label_files(self, action: Action) -> None:
         """Label the files that an executed call wrote, if their content came from outside."""
-        action = entry.action
-        if action is None or not entry.executed or action.read_only:
-            return
         memory = self.sessions.memory(action.call.principal.user, action.call.session)
         if self.files.may_label(action, memory):
             await self.files.label(action)
@@ -147,10 +148,11 @@ class InformationFlow:
         """The labels of what a tool returns, for people."""
         return source_of(tool.spec, self.settings.sources)
 
-    def _know(self, action: Action) -> _ToolFlow:
-        known = self._tools.get(action.spec.name)
-        if known is None or known.tool is not action.tool:
-            known = self._tools[action.spec.name] = self._learn(action.tool)
+    def _know(self, tool: BoundTool) -> _ToolFlow:
+        name = tool.spec.name
+        known = self._tools.get(name)
+        if known is None or known.tool is not tool:
+            known = self._tools[name] = self._learn(tool)
         return known
 
     def _learn(self, tool: BoundTool) -> _ToolFlow:
@@ -158,7 +160,8 @@ class InformationFlow:
         authority = self.authority(tool)
         is_builtin = spec.server is None and spec.source.split(".")[0] == "toolreeve"
         is_plain = spec.category not in _JUDGED if is_builtin else authority.effect is EffectKind.READ
-        return _ToolFlow(tool, authority, self.source(tool), is_plain)
+        source = self.source(tool)
+        return _ToolFlow(tool, authority, source, source.labels.words, authority.reads, is_plain)
 
     def _review(
         self, action: Action, known: _ToolFlow, memory: SessionMemory, foreign: Mapping[str, str]

@@ -19,6 +19,7 @@ MOST_CHARS = 4 << 20
 MOST_RESULTS = 1_000
 MOST_NESTED = 64
 """Results of nested structure: their size is only estimated, so that they are counted as well."""
+_UNTRUSTED = Integrity.UNTRUSTED
 _FLAT = 16
 _DEPTH = 24
 _PARSED = 20_000
@@ -165,7 +166,7 @@ class SessionMemory:
         self.results.append(result)
         self._size += result.size
         self._nested += result.nested
-        if not result.vouches:
+        if result.source.labels.integrity is _UNTRUSTED:
             self._untrusted = True
         elif not self._untrusted and result.source.declared:
             self._unsettled.append(result)
@@ -204,7 +205,7 @@ class SessionMemory:
             old = self.results.popleft()
             self._size -= old.size
             self._nested -= old.nested
-            self.forgotten.add(old.labels.confidentiality)
+            self.forgotten.add(old.source.labels.confidentiality)
 
 
 def identifies(text: str) -> bool:
