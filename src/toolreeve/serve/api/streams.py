@@ -11,7 +11,8 @@ from toolreeve.core import json
 from toolreeve.serve.api.endpoint import SSE
 
 HEARTBEAT_SECONDS = 10.0
-HEARTBEAT = b": heartbeat\n\n"
+HEARTBEAT = b"event: heartbeat\ndata: {}\n\n"
+"""An event, not a comment: a page in a browser sees no comments, and must notice a dead connection."""
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", "x-content-type-options": "nosniff"}
 
 
@@ -46,7 +47,7 @@ async def _guarded(
 
 
 async def with_heartbeats(frames: AsyncIterator[bytes], seconds: float = HEARTBEAT_SECONDS) -> AsyncIterator[bytes]:
-    """A comment whenever there was nothing else for some time, so that both sides notice a dead connection."""
+    """A heartbeat whenever there was nothing else for some time, so that both sides notice a dead connection."""
     iterator = aiter(frames)
     pending: asyncio.Task[bytes] = asyncio.ensure_future(anext(iterator))
     try:
