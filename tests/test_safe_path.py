@@ -112,10 +112,13 @@ def test_what_adopt_writes_starts_us_even_if_another_command_has_our_name(
         assert (done.returncode, MARK in done.stdout + done.stderr) == (0, False), done.stderr
 
 
+BINARY = {".pyc", ".woff2", ".png", ".webp", ".ico"}
+
+
 def test_nothing_of_ours_starts_or_recommends_us_without_the_option() -> None:
     places = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "Makefile"]
     for folder in ("docs", "examples", ".ci", "src/toolreeve"):
-        places += [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+        places += [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix not in BINARY]
     judged = ROOT / "src/toolreeve/policy/shell/programs"  # commands of others are told apart there
     started = re.compile(r"""(-P|-I)?[\s"',]+-m[\s"',]*toolreeve""")
 

@@ -50,6 +50,7 @@ async def test_a_call_is_recorded_with_all_that_matters(tmp_path: Path) -> None:
         "client": "",
         "workspace": "",
         "tool": "peek",
+        "danger": "safe",
         "args": {"path": "a.txt"},
         "effects": [],
         "decision": {"effect": "allow", "layer": "mode", "rule": None, "reason": "safe tools are allowed"},

@@ -8,7 +8,19 @@ import pytest
 from tests.world import World
 from toolreeve import SyncToolreeve, ToolCall, Toolreeve, ToolreeveError
 
-ASYNC_ONLY = {"sync"}
+FOR_DOORS = {
+    "credentials",
+    "flow",
+    "http",
+    "journal",
+    "keep_results",
+    "note",
+    "running_count",
+    "undo_states",
+    "webhooks",
+}
+"""What servers take from a runtime; they are asynchronous."""
+ASYNC_ONLY = {"sync"} | FOR_DOORS
 
 
 def public(kind: type) -> set[str]:

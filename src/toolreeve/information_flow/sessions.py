@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 from toolreeve.core.call import new_id
 from toolreeve.policy.flow.matching import canonical
-from toolreeve.policy.flow.memory import SessionMemory
+from toolreeve.policy.flow.memory import KeptResult, SessionMemory
 from toolreeve.record.flow_facts import FactKind, FlowFact, FlowTable
 
 MOST_SAID = 4096
 """Characters of one message that vouch: what a user pastes beyond that is somebody else's text."""
 MOST_SESSIONS = 256
+MOST_CHARS_HELD = 16 << 20
+"""Characters of results that all sessions hold together; beyond that, those used longest ago drop theirs."""
 FRESH_SECONDS = 1.0
 """How long what other processes recorded may go unnoticed."""
 DAY = 86_400.0
@@ -41,10 +43,26 @@ class FlowSessions:
         self._redact = redact
         self._own = tuple(own)
         self._held: OrderedDict[tuple[str, str], _HeldSession] = OrderedDict()
+        self._size = 0
 
     def memory(self, user: str, session: str) -> SessionMemory:
         """What this process holds of the session, without looking at the record."""
         return self._hold(user, session).memory
+
+    def keep(self, user: str, session: str, result: KeptResult) -> None:
+        memory = self.memory(user, session)
+        before = memory.size
+        memory.keep(result)
+        self._size += memory.size - before
+        if self._size > MOST_CHARS_HELD:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        for held in self._held.values():
+            self._size -= held.memory.size
+            held.memory.forget_results()
+            if self._size <= MOST_CHARS_HELD:
+                return
 
     async def load(self, user: str, session: str) -> SessionMemory:
         """The session, with what other processes recorded about it up to a moment ago."""
@@ -86,7 +104,8 @@ class FlowSessions:
         if held is None:
             held = self._held[key] = _HeldSession(SessionMemory(own=self._own))
             if len(self._held) > MOST_SESSIONS:
-                self._held.popitem(last=False)
+                _, dropped = self._held.popitem(last=False)
+                self._size -= dropped.memory.size
         else:
             self._held.move_to_end(key)
         return held

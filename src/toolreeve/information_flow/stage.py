@@ -112,10 +112,10 @@ class InformationFlow:
             source = replace(source, labels=self._by_call(action, known, stated))
             words = source.labels.words
         call = entry.call
-        memory = self.sessions.memory(call.principal.user, call.session)
         content = _content(entry)
         own = not known.reads
-        memory.keep(KeptResult(call.id, tool.spec.name, action.args, content, source, own=own, at=entry.at))
+        kept = KeptResult(call.id, tool.spec.name, action.args, content, source, own=own, at=entry.at)
+        self.sessions.keep(call.principal.user, call.session, kept)
         return words
 
     async def label_files(self, action: Action) -> None:

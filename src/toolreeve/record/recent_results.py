@@ -13,7 +13,7 @@ from toolreeve.core.result import Failure, Success, new_result
 from toolreeve.core.secrets.redactor import Redactor
 
 MOST = 1_000
-MOST_BYTES = 32 * 1024 * 1024
+MOST_BYTES = 16 * 1024 * 1024
 LARGEST = 1024 * 1024
 
 

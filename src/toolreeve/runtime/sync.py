@@ -27,6 +27,7 @@ from toolreeve.runtime.builtin import BuiltinTools
 from toolreeve.runtime.toolreeve import Toolreeve
 
 if TYPE_CHECKING:
+    from toolreeve.policy.state import Budget, PolicyState
     from toolreeve.record.agent_runs import AgentRunTable
     from toolreeve.runtime.approvals import Approvals
     from toolreeve.upstream.pool import ServerPool
@@ -154,6 +155,8 @@ class SyncToolreeve:
     say = _waiting(Toolreeve.say)
     spend = _waiting(Toolreeve.spend)
     review_output = _waiting(Toolreeve.review_output)
+    review_policy = _waiting(Toolreeve.review_policy)
+    log_in = _waiting(Toolreeve.log_in)
     execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)
     execute_batch = _waiting(Toolreeve.execute_batch)
     execute_tool_chain = _waiting(Toolreeve.execute_tool_chain)
@@ -224,6 +227,16 @@ class SyncToolreeve:
     def pins(self) -> "Pins":
         """The tools of MCP servers as first seen, and which have changed since."""
         return self.runtime.pins
+
+    @property
+    def budget(self) -> "Budget | None":
+        """As `Toolreeve.budget`."""
+        return self.runtime.budget
+
+    @property
+    def policy_state(self) -> "PolicyState":
+        """As `Toolreeve.policy_state`."""
+        return self.runtime.policy_state
 
     @property
     def bus(self) -> Bus:

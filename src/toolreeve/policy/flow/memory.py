@@ -141,7 +141,7 @@ class SessionMemory:
         self.known: set[tuple[str, str, str]] = set()
         self.forgotten: set[Confidentiality] = set()
         self._limit = limit
-        self._size = 0
+        self.size = 0
         self._nested = 0
         self._untrusted = False
         self._unsettled: list[KeptResult] = []
@@ -164,14 +164,14 @@ class SessionMemory:
         if not self.has_words and not self._untrusted:
             self._take_as_said(result)
         self.results.append(result)
-        self._size += result.size
+        self.size += result.size
         self._nested += result.nested
         if result.source.labels.integrity is _UNTRUSTED:
             self._untrusted = True
         elif not self._untrusted and result.source.declared:
             self._unsettled.append(result)
-        if self._size > self._limit or len(self.results) > MOST_RESULTS or self._nested > MOST_NESTED:
-            self._forget()
+        if self.size > self._limit or len(self.results) > MOST_RESULTS or self._nested > MOST_NESTED:
+            self._forget(self._limit)
 
     def mark_untrusted(self) -> None:
         """Untrusted text was read in this session, by another process or before what is kept."""
@@ -200,10 +200,14 @@ class SessionMemory:
             self.said = self.request = fold(self.exact).replace("www.", "")
             self.names = self.request_words = set(WORD.findall(self.said)) - COMMON
 
-    def _forget(self) -> None:
-        while self._size > self._limit or len(self.results) > MOST_RESULTS or self._nested > MOST_NESTED:
+    def forget_results(self) -> None:
+        """Drop all results that are kept. What the user said and approved stays."""
+        self._forget(0)
+
+    def _forget(self, limit: int) -> None:
+        while self.results and (self.size > limit or len(self.results) > MOST_RESULTS or self._nested > MOST_NESTED):
             old = self.results.popleft()
-            self._size -= old.size
+            self.size -= old.size
             self._nested -= old.nested
             self.forgotten.add(old.source.labels.confidentiality)
 
