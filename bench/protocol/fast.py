@@ -7,7 +7,7 @@ from fastmcp import FastMCP
 server = FastMCP("baseline")
 
 
-@server.tool  # type: ignore[untyped-decorator]
+@server.tool
 def echo(text: str) -> str:
     """Say it again."""
     return text

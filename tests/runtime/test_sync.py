@@ -15,6 +15,7 @@ FOR_DOORS = {
     "journal",
     "keep_results",
     "note",
+    "running_call",
     "running_count",
     "undo_states",
     "webhooks",
