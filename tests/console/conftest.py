@@ -74,11 +74,10 @@ class People:
     def new(self, path: str, *, phone: bool = False, **options: Any) -> Page:
         context = self._browser.new_context(
             base_url=self._url,
-            storage_state=self._login,
             viewport=PHONE if phone else DESKTOP,  # type: ignore[arg-type]
             has_touch=phone,
             is_mobile=phone,
-            **{"color_scheme": "light", "reduced_motion": "reduce", **options},
+            **{"color_scheme": "light", "reduced_motion": "reduce", "storage_state": self._login, **options},
         )
         context.set_default_timeout(WAIT_MS)
         self._contexts.append(context)

@@ -65,3 +65,12 @@ def test_a_preview_of_a_question_decides_nothing(server: ConsoleServer, people: 
 
     assert not call.done()
     assert page.request.get(f"{server.url}/api/v1/approvals/{number}").json()["state"] == "pending"
+
+
+def test_a_browser_without_a_login_may_look_and_is_told_how_to_answer(server: ConsoleServer, people: People) -> None:
+    server.call("write_file", path="look.txt", content="x")
+    page = people.new("/inbox", storage_state=None)
+    page.get_by_role("link").filter(has_text="look.txt").click()
+
+    expect(page.get_by_text("This browser may look, but not answer")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^(Allow|Deny)"))).to_have_count(0)

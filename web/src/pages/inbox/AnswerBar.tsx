@@ -1,7 +1,8 @@
 /** The answer: never a default button, nothing decided by a stray key, the rule in sight before it is granted. */
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import type { Card, Grant, Scope } from "../../api/types";
+import { useQuery } from "../../api/query";
+import type { Card, Grant, Schemas, Scope } from "../../api/types";
 import { Choices } from "../../ui/controls";
 import { ruleText } from "../../ui/format";
 import { typing } from "../../ui/keys";
@@ -22,7 +23,23 @@ interface Props {
   next: () => void;
 }
 
-export function AnswerBar({ card, keep, total, next }: Props) {
+/** Who may only look is told how to log in, where the buttons would be. */
+export function AnswerBar(props: Props) {
+  const session = useQuery<Schemas["Session"]>("/session").data;
+  if (!session || session.scopes.includes("approve")) return <Answers {...props} />;
+  return (
+    <div className={s.bar}>
+      <div className={s.inner}>
+        <p className="mid">
+          This browser may look, but not answer. Open the link that the server printed, or another one:{" "}
+          <code>toolreeve tokens link</code>
+        </p>
+      </div>
+    </div>
+  );
+}
+
+function Answers({ card, keep, total, next }: Props) {
   const [, go] = useLocation();
   const [scope, setScope] = useState<Scope>("once");
   const [choice, setChoice] = useState(0);
