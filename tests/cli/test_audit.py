@@ -3,6 +3,7 @@ import io
 import json
 import re
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -282,3 +283,83 @@ def test_only_calls_of_this_workspace_are_listed_unless_all_are_wanted(used: She
     assert "read_file" not in elsewhere.out
     assert f"no such records of calls in {other}; --all includes other workspaces" in elsewhere.err
     assert len(used.run("--workspace", str(other), "audit", "list", "--all", "--json").json) == 3
+
+
+def database_of(used: Shell) -> Path:
+    return used.home / ".local/state/toolreeve/toolreeve.db"
+
+
+def test_rotation_moves_records_to_a_file_and_both_parts_verify(used: Shell) -> None:
+    before = used.run("audit", "verify", "--json").json
+    first = used.run("audit", "rotate", "one.jsonl", "--before", "0s", "--json").json
+    used.run("call", "read_file", "path=a.txt")
+    second = used.run("audit", "rotate", "two.jsonl", "--before", "0s", "--json").json
+    after = used.run("audit", "verify", "--json").json
+
+    assert (first["last"], first["head"]) == (before["records"], before["head"])
+    assert (after["state"], after["archived_up_to"]) == ("intact", second["last"])
+    assert first["last"] < second["last"]
+    assert [used.run("audit", "verify", "--file", name).status for name in ("one.jsonl", "two.jsonl")] == [0, 0]
+    assert used.run("audit", "verify", "--expect", second["head"]).status == 0
+    assert [each["kind"] for each in used.run("audit", "list", "--kind", "rotated", "--json").json] == ["rotated"]
+    assert used.run("call", "read_file", "path=a.txt").status == 0
+    assert used.run("audit", "verify").status == 0
+
+
+def test_a_kill_before_the_witness_learns_of_a_rotation_loses_nothing(used: Shell) -> None:
+    witness = database_of(used).parent / "witness" / "toolreeve.db"
+    known = witness.read_bytes()
+    used.run("audit", "rotate", "one.jsonl", "--before", "0s")
+    with sqlite3.connect(database_of(used)) as database:
+        database.execute("UPDATE witness SET synced = 0")
+    witness.write_bytes(known)
+
+    assert used.run("audit", "verify", "--json").json["state"] == "intact"
+    assert used.run("call", "read_file", "path=a.txt").status == 0
+    assert used.run("audit", "verify", "--json").json["accepted_gaps"] == []
+
+
+def test_after_a_rotation_removed_records_are_still_noticed(used: Shell) -> None:
+    used.run("audit", "rotate", "one.jsonl", "--before", "0s")
+    used.run("call", "read_file", "path=a.txt")
+    with sqlite3.connect(database_of(used)) as database:
+        database.execute("DELETE FROM audit WHERE seq = (SELECT min(seq) FROM audit)")
+
+    assert used.run("audit", "verify", "--json").json["state"] == "tampered"
+
+
+DAMAGE = {
+    "edit": "UPDATE audit SET body = '{}' WHERE seq = 2",
+    "remove": "DELETE FROM audit WHERE seq = 2",
+    "cut": "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
+    "checkpoint": "DELETE FROM checkpoint",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_repaired_record_continues_and_says_what_was_damaged(used: Shell, damage: str) -> None:
+    with sqlite3.connect(database_of(used)) as database:
+        database.execute(DAMAGE[damage])
+    broken = used.run("audit", "verify", "--json")
+    repaired = used.run("audit", "repair", "--reason", "a trial", "--json")
+    for gap in [each["gap"] for each in repaired.json["findings"]]:  # what the witness alone knows, a person accepts
+        used.run("audit", "accept", str(gap))
+    used.run("call", "read_file", "path=a.txt")
+    after = used.run("audit", "verify", "--json")
+
+    assert (broken.status, after.status) == (7, 0), repaired
+    assert repaired.status == (7 if damage == "cut" else 0)
+    noted = used.run("audit", "list", "--kind", "repair", "--json").json
+    assert [each["reason"] for each in noted] == ["a trial"]
+    assert bool(after.json["repaired"]) == (damage != "checkpoint")
+    assert noted[0]["restored"] == (["checkpoint"] if damage == "checkpoint" else [])
+
+
+def test_damage_after_a_repair_is_noticed_again(used: Shell) -> None:
+    for body in ("{}", "[]"):
+        with sqlite3.connect(database_of(used)) as database:
+            database.execute("UPDATE audit SET body = ? WHERE seq = 2", (body,))
+        assert used.run("audit", "verify").status == 7
+        assert used.run("audit", "repair").status == 0
+
+    assert used.run("audit", "repair").err.strip().endswith("nothing to repair")

@@ -1,6 +1,6 @@
 """`toolreeve audit`: read, export and verify the record of calls.
 
-All commands but `accept` and `archive` open it read-only.
+All commands but `accept`, `archive`, `rotate` and `repair` open it read-only.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 
 if TYPE_CHECKING:
     from toolreeve.record.audit import Audit, AuditRecord, Filter
+    from toolreeve.record.chain import Head
+    from toolreeve.record.store import Store
     from toolreeve.record.verify import Verification
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -249,15 +251,13 @@ async def _verify(options: Options, expect: str | None) -> int:
 
 
 async def _verify_archive(options: Options, archived: IO[bytes], expect: str | None) -> int:
-    from toolreeve.record.archive import ARCHIVED, read_archive
-    from toolreeve.record.audit import Filter
+    from toolreeve.record.archive import read_archive
     from toolreeve.record.verify import verify_archive
 
     heads = {expect or ""}
     if expect is None:
         async with open_audit(options) as found:
-            known = [] if found is None else await found.list(Filter(kind=ARCHIVED), limit=10_000)
-            heads = {str(record.body.get("head")) for record in known}
+            heads = set() if found is None else set(await _archive_heads(found))
     hashes = {bytes.fromhex(head) for head in heads if _HASH.fullmatch(head)}
     return _report(options, verify_archive(read_archive(archived), heads=hashes))
 
@@ -282,13 +282,19 @@ def _print_verification(options: Options, verified: "Verification") -> None:
                 "findings": [problem.to_dict() for problem in verified.problems],
                 "unlisted": verified.unlisted,
                 "accepted_gaps": accepted_gaps,
+                "repaired": [problem.to_dict() for problem in verified.repaired],
+                "archived_up_to": verified.base.seq,
             }
         )
     elif verified.ok:
         print_text(f"{count(verified.records, 'record')}, hash chain intact\nhead {head}")
         for seq in accepted_gaps:
             print_text(f"accepted gap: record {seq}: {verified.gaps[seq].get('message')}")
-        if verified.since:
+        for problem in verified.repaired:
+            print_text(f"repaired: {problem}")
+        if verified.base.seq:
+            print_text(f"records up to {verified.base.seq} are in an archive")
+        if verified.since and verified.since > verified.base.seq:
             print_text(f"no witness before record {verified.since}")
     else:
         for problem in verified.problems:
@@ -340,28 +346,122 @@ def archive(output: Path, before: str) -> int:
 
 async def _archive(options: Options, output: Path, before: str) -> int:
     from toolreeve.cli.record import open_journal
-    from toolreeve.record.archive import ARCHIVED, write_archive
-    from toolreeve.record.audit import Audit
+    from toolreeve.record.archive import ARCHIVED
 
     until = _parse_filter({"until": before}).until or 0.0
     async with open_journal(options) as (store, journal):
-        verified = await Audit(store).verify()
-        if verified.state not in ("intact", "lost"):
-            _print_verification(options, verified)
-            note("not archived: an archive of this record could not be verified")
+        head = await _write_archive(options, store, output, until, ("intact", "lost"))
+        if head is None:
             return ExitStatus.TAMPERED
-        with _new_file(output) as stream:
-            try:
-                head = await store.read_chain(lambda chain: write_archive(chain, stream, until))
-                stream.flush()
-                os.fsync(stream.fileno())
-            except BaseException:
-                output.unlink()
-                raise
-        body = {"file": str(output.absolute()), "last": head.seq, "head": head.hash.hex(), "user": os_user_name()}
+        body = _archive_body(output, head)
         await journal.note(ARCHIVED, body)
+    _print_archive(options, body, f"records up to {head.seq} copied to {output}")
+    return ExitStatus.OK
+
+
+@audit.command()
+@click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--before", metavar="TIME", default="30d", show_default=True, help="Up to the first record from then on.")
+def rotate(output: Path, before: str) -> int:
+    """Move the oldest records to a new file that `audit verify --file` can verify.
+
+    They leave the database in the same transaction that records it, after the file is on disk. The chain continues.
+    """
+    return asyncio.run(_rotate(current(), output, before))
+
+
+async def _rotate(options: Options, output: Path, before: str) -> int:
+    from toolreeve.cli.record import open_journal
+    from toolreeve.record.archive import MOST_EARLIER, ROTATED, rotate
+    from toolreeve.record.audit import Audit
+    from toolreeve.record.chain import ChainError
+
+    until = _parse_filter({"until": before}).until or 0.0
+    async with open_journal(options) as (store, journal):
+        head = await _write_archive(options, store, output, until, ("intact",))
+        if head is None:
+            return ExitStatus.TAMPERED
+        body = _archive_body(output, head) | {"earlier": (await _archive_heads(Audit(store)))[:MOST_EARLIER]}
+        try:
+            await journal.note_with(ROTATED, body, lambda chain: rotate(chain, head))
+        except ChainError as problem:
+            output.unlink()
+            raise ToolError(ErrorCode.AUDIT_ERROR, f"not rotated: {problem}") from None
+    _print_archive(options, body, f"records up to {head.seq} moved to {output}")
+    return ExitStatus.OK
+
+
+async def _write_archive(
+    options: Options, store: "Store", output: Path, until: float, states: tuple[str, ...]
+) -> "Head | None":
+    """The end of the archive, which is on disk; None if the record is not in one of these states."""
+    from toolreeve.core.atomic import sync_directory
+    from toolreeve.record.archive import write_archive
+    from toolreeve.record.audit import Audit
+
+    verified = await Audit(store).verify()
+    if verified.state not in states:
+        _print_verification(options, verified)
+        note("not archived: an archive of this record could not be verified")
+        return None
+    with _new_file(output) as stream:
+        try:
+            head = await store.read_chain(lambda chain: write_archive(chain, stream, until))
+            stream.flush()
+            os.fsync(stream.fileno())
+            sync_directory(output.absolute().parent)
+        except BaseException:
+            output.unlink()
+            raise
+    return head
+
+
+async def _archive_heads(log: "Audit") -> list[str]:
+    """The ends of the archives that the record knows."""
+    from toolreeve.record.archive import ARCHIVED, ROTATED, known_heads
+    from toolreeve.record.audit import Filter
+
+    found = [each for kind in (ROTATED, ARCHIVED) for each in await log.list(Filter(kind=kind), limit=10_000)]
+    return known_heads(each.body for each in found)
+
+
+def _archive_body(output: Path, head: "Head") -> dict[str, Any]:
+    return {"file": str(output.absolute()), "last": head.seq, "head": head.hash.hex(), "user": os_user_name()}
+
+
+def _print_archive(options: Options, body: Mapping[str, Any], done: str) -> None:
     if options.json:
         print_json(body)
     else:
-        print_text(f"records up to {head.seq} copied to {output}\nhead {head.hash.hex()}")
-    return ExitStatus.OK
+        print_text(f"{done}\nhead {body['head']}")
+
+
+@audit.command()
+@click.option("--reason", default="", help="The reason, which is recorded.")
+def repair(reason: str) -> int:
+    """Make a damaged record continue, and record what was damaged. Nothing is removed.
+
+    A missing checkpoint or identity is replaced. What `verify` finds wrong in the chain now stays recorded, and is a
+    problem again if it changes. Records that were edited or removed do not come back.
+    """
+    return asyncio.run(_repair(current(), reason))
+
+
+async def _repair(options: Options, reason: str) -> int:
+    from toolreeve.cli.record import open_journal
+    from toolreeve.config.xdg import DATABASE
+    from toolreeve.record.audit import Audit
+    from toolreeve.record.repair import begin_repair, to_bodies
+    from toolreeve.record.verify import REPAIRED
+
+    async with open_audit(options) as found:
+        if found is None or (await found.verify()).ok:
+            note("nothing to repair")
+            return ExitStatus.OK
+    who = {"user": os_user_name(), "reason": reason}
+    await begin_repair(Path(options.configuration().settings.state.dir) / DATABASE, who, time.time())
+    async with open_journal(options) as (store, journal):
+        before = await Audit(store).verify()
+        for body in to_bodies(before):
+            await journal.note(REPAIRED, body | who)
+        return _report(options, await Audit(store).verify())

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 GENESIS = bytes(32)
+HIGHEST = 2**53
+"""No record has a higher number."""
 
 Row = tuple[int, str, str, bytes, bytes]
 """seq, call id, kind, body, hash"""
@@ -95,8 +97,27 @@ class ChainStore(Protocol):
     def last_time(self, seq: int) -> Any:
         """The time of the last record up to `seq`; None if there is none."""
 
-    def open_intents(self, after: int) -> Sequence[tuple[str, bytes]]:
-        """Call id and body of each intent after record `after` that has no outcome."""
+    def open_intents(self, after: int, until: int = HIGHEST) -> Sequence[tuple[str, bytes]]:
+        """Call id and body of each intent after record `after`, up to `until`, that has no outcome."""
+        ...
+
+    def first(self) -> int:
+        """The number of the first stored record; 1 if there is none."""
+        ...
+
+    def bodies(self, kind: str) -> Sequence[bytes]:
+        """The bodies of all records of this kind, newest first."""
+        ...
+
+    def remove_through(self, seq: int) -> None:
+        """Remove the records up to this one. An archive must hold them."""
+
+    def restore_checkpoint(self) -> bool:
+        """Set the checkpoint to the last row if it was removed; whether it was."""
+        ...
+
+    def restore_identity(self) -> bool:
+        """Give the database a new identity if its own was removed; whether it was."""
         ...
 
     def witnessed(self) -> WitnessedRecord | None:

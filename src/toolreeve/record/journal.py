@@ -147,6 +147,16 @@ class Journal:
         noted = {"v": VERSION, "ts": self._now(), **self._redactor.value(body)}
         await self._store.append((kind, call_id, noted), kept=False)
 
+    async def note_with(self, kind: str, body: Mapping[str, Any], work: Callable[[ChainStore], None]) -> None:
+        """Do `work` on the chain and record it, in one transaction. Raises what `work` raises; then nothing is done."""
+        noted = {"v": VERSION, "ts": self._now(), **self._redactor.value(body)}
+
+        def done(chain: ChainStore) -> None:
+            work(chain)
+            self.write(chain, [(kind, "", noted)])
+
+        await self._store.change_chain(done)
+
     @property
     def process(self) -> str:
         """The name of this process, unique among all that share the record."""

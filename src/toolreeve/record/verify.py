@@ -4,6 +4,8 @@ It distinguishes lost records from tampering. Nothing that a tampered row may ho
 from being checked.
 """
 
+import hashlib
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 from toolreeve.core import json
 from toolreeve.record import gaps
+from toolreeve.record.archive import base_of, split_base
 from toolreeve.record.chain import GENESIS, ChainError, ChainStore, Head, StoredRow, link
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
@@ -48,12 +51,24 @@ class ChainProblem:
         return {"state": self.state, "seq": self.seq, "call_id": self.call_id, "gap": self.gap, "text": self.text}
 
 
+@dataclass(frozen=True, slots=True)
+class BrokenLink:
+    """A problem of the chain, and the digest of the row at which it shows: a repair knows it as it was."""
+
+    problem: ChainProblem
+    row: str
+
+    def key(self) -> tuple[int, str, str]:
+        return self.problem.seq, self.problem.text, self.row
+
+
 @dataclass(slots=True)
 class Verification:
     """`head` is the hash to keep elsewhere. Beyond `SHOWN_PROBLEMS`, problems are counted, not listed.
 
     `gaps` are all that were ever recorded, by number, and `accepted` those that a person accepted. `since` is the first
-    record with a witness, None if there is none yet.
+    record with a witness, None if there is none yet. `base` is the record before the first: the last that was moved to
+    an archive. `repaired` are the problems of the chain that a repair recorded, and that have not changed since.
     """
 
     records: int = 0
@@ -64,6 +79,10 @@ class Verification:
     since: int | None = None
     gaps: dict[int, dict[str, Any]] = field(default_factory=dict)
     accepted: set[int] = field(default_factory=set)
+    base: Head = field(default=Head(0, GENESIS))
+    repaired: list[ChainProblem] = field(default_factory=list)
+    broken: list[BrokenLink] = field(default_factory=list)
+    noted_repairs: set[tuple[int, str, str]] = field(default_factory=set)
 
     @property
     def ok(self) -> bool:
@@ -95,7 +114,9 @@ def verify_archive(rows: Iterable[Sequence[StoredRow]], *, heads: Container[byte
     """Follow the links of an archive. Its end must be one of `heads`, known from outside the file."""
     found = Verification()
     try:
-        _walk(rows, found, None, None)
+        chunks = iter(rows)
+        found.base, first = split_base(next(chunks, ()))
+        _walk(itertools.chain([first], chunks), found, None, None)
     except ChainError as problem:
         found.add(ChainProblem(found.head.seq, f"the archive is damaged: {problem}"))
     _add_open_gaps(found)
@@ -115,6 +136,7 @@ def _verify(
 ) -> None:
     with chain.snapshot():
         stored = chain.stored_head()
+        found.base = base_of(chain)
         rows = chain.rows() if progress is None else _reporting(chain.rows(), progress)
         seen = _walk(rows, found, stored, expect)
         _consult(chain, path, sighted, found)
@@ -169,10 +191,9 @@ def _walk(
     chunks: Iterable[Sequence[StoredRow]], found: Verification, stored: Head | None, expect: bytes | None
 ) -> dict[int, bytes]:
     """Follow the links; returns the hashes found at the stored head, and the expected one."""
-    previous = GENESIS
-    number = 0
+    number, previous = found.base.seq, found.base.hash
     marked = -1 if stored is None else stored.seq
-    seen: dict[int, bytes] = {}
+    seen: dict[int, bytes] = {number: previous} if number and previous == expect else {}
     for chunk in chunks:
         found.records += len(chunk)
         for seq, call_id, kind, body, digest in chunk:
@@ -183,7 +204,8 @@ def _walk(
                 fits = False
             if not fits:
                 if not _is_noted(number, (seq, call_id, kind, body, digest), previous):
-                    _judge(found, number, seq, call_id)
+                    problem = _judge(number, seq, call_id)
+                    found.broken.append(BrokenLink(problem, _digest(seq, call_id, kind, body, digest)))
                 number = max(seq, 0)
             if kind in _OWN:
                 _note(found, seq, kind, body)
@@ -191,24 +213,36 @@ def _walk(
                 seen[seq] = digest
             previous = digest
     found.head = Head(number, previous)
+    _settle(found)
     return seen
 
 
-def _judge(found: Verification, expected: int, seq: int, call_id: bytes | None) -> None:
-    """Add the problem at this record: records missing before it, or the record itself."""
+def _settle(found: Verification) -> None:
+    """Broken links are problems, unless a later repair recorded just these."""
+    for each in found.broken:
+        if each.key() in found.noted_repairs:
+            found.repaired.append(each.problem)
+        else:
+            found.add(each.problem)
+
+
+def _digest(*row: Any) -> str:
+    return hashlib.sha256(repr(row).encode()).hexdigest()
+
+
+def _judge(expected: int, seq: int, call_id: bytes | None) -> ChainProblem:
+    """The problem at this record: records missing before it, or the record itself."""
     name = (call_id or b"").decode(errors="replace")
     if seq > expected:
         gap = f"record {expected} is" if seq == expected + 1 else f"records {expected} to {seq - 1} are"
-        found.add(ChainProblem(expected, f"removed: {gap} missing before record {seq} (call {name})"))
-    elif seq < expected:
-        found.add(ChainProblem(seq, "inserted: no record has such a number", name))
-    else:
-        found.add(
-            ChainProblem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name)
-        )
+        return ChainProblem(expected, f"removed: {gap} missing before record {seq} (call {name})")
+    if seq < expected:
+        return ChainProblem(seq, "inserted: no record has such a number", name)
+    return ChainProblem(seq, "changed, inserted or moved: its hash does not fit it and the record before it", name)
 
 
-_OWN = frozenset({gaps.GAP.encode(), gaps.ACCEPTED.encode()})
+REPAIRED = "repaired"
+_OWN = frozenset({gaps.GAP.encode(), gaps.ACCEPTED.encode(), REPAIRED.encode()})
 
 
 def _is_noted(expected: int, row: StoredRow, previous: bytes) -> bool:
@@ -226,8 +260,19 @@ def _note(found: Verification, seq: int, kind: bytes, body: bytes) -> None:
     fields = _body(body)
     if kind == gaps.GAP.encode():
         found.gaps[seq] = fields
+    elif kind == REPAIRED.encode():
+        found.noted_repairs |= _repairs(fields)
     elif type(fields.get("gap")) is int:
         found.accepted.add(fields["gap"])
+
+
+def _repairs(fields: dict[str, Any]) -> set[tuple[int, str, str]]:
+    listed = fields.get("problems")
+    return {
+        (each["seq"], str(each.get("text")), str(each.get("row")))
+        for each in (listed if isinstance(listed, list) else ())
+        if isinstance(each, dict) and type(each.get("seq")) is int
+    }
 
 
 def _body(body: bytes) -> dict[str, Any]:

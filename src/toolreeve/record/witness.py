@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolreeve.core.atomic import sync_directory, write_private
-from toolreeve.record.chain import GENESIS, Head
+from toolreeve.record.chain import GENESIS, HIGHEST, Head
 
-HIGHEST = 2**53
 _LINE = re.compile(rb"toolreeve-witness 1 ([0-9a-f]{32}) ([0-9]{20}) ([0-9a-f]{64}) ([0-9]{15}) ([0-9a-f]{16})\n")
 _CHECKSUM = 16
 

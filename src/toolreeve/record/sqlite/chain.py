@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolreeve.record.chain import GENESIS, ChainError, Head, Row, StoredRow, WitnessedRecord
+from toolreeve.record.archive import rotations
+from toolreeve.record.chain import GENESIS, HIGHEST, ChainError, Head, Row, StoredRow, WitnessedRecord
 
 CHUNK = 250
 ROWS_AT_ONCE = 500
@@ -55,14 +56,36 @@ class SqliteChain:
         if seq == 0:
             return GENESIS
         row = self.connection.execute("SELECT CAST(hash AS BLOB) FROM audit WHERE seq = ?", (seq,)).fetchone()
-        return None if row is None else row[0]
+        if row is None:  # moved to an archive, perhaps; the witness may not have seen a later one yet
+            return next((head.hash for head in rotations(self) if head.seq == seq), None)
+        found: bytes = row[0]
+        return found
 
     def last_time(self, seq: int) -> Any:
         row = self.connection.execute(_LAST_TIME, (seq,)).fetchone()
         return None if row is None else row[0]
 
-    def open_intents(self, after: int) -> Sequence[tuple[str, bytes]]:
-        return self.connection.execute(_OPEN_INTENTS, (after,)).fetchall()
+    def open_intents(self, after: int, until: int = HIGHEST) -> Sequence[tuple[str, bytes]]:
+        return self.connection.execute(_OPEN_INTENTS, (after, until)).fetchall()
+
+    def first(self) -> int:
+        (found,) = self.connection.execute("SELECT min(seq) FROM audit").fetchone()
+        return 1 if found is None else found
+
+    def bodies(self, kind: str) -> Sequence[bytes]:
+        query = "SELECT CAST(body AS BLOB) FROM audit WHERE kind = ? ORDER BY seq DESC"
+        return [body for (body,) in self.connection.execute(query, (kind,))]
+
+    def remove_through(self, seq: int) -> None:
+        self.connection.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
+
+    def restore_checkpoint(self) -> bool:
+        last = "SELECT 1, seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
+        return self.connection.execute(f"INSERT OR IGNORE INTO checkpoint {last}").rowcount > 0
+
+    def restore_identity(self) -> bool:
+        query = "INSERT OR IGNORE INTO witness (id, identity) VALUES (1, randomblob(16))"
+        return self.connection.execute(query).rowcount > 0
 
     def witnessed(self) -> WitnessedRecord | None:
         if not self.connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'witness'").fetchone():
@@ -109,7 +132,7 @@ _LAST_TIME = """
     FROM audit WHERE seq <= ? ORDER BY seq DESC LIMIT 1
 """
 _OPEN_INTENTS = """
-    SELECT call_id, body FROM audit AS intent WHERE seq > ? AND kind = 'intent' AND NOT EXISTS (
+    SELECT call_id, body FROM audit AS intent WHERE seq > ? AND seq <= ? AND kind = 'intent' AND NOT EXISTS (
         SELECT 1 FROM audit AS outcome WHERE outcome.call_id = intent.call_id AND outcome.kind IN ('call', 'lost')
     )
 """
