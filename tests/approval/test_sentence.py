@@ -33,6 +33,7 @@ def effects_of(*effects: Effect) -> Any:
             posed(DIFF.replace("--- a.txt", "--- (nothing)"), effects=writes),
             "Codex wants to create `a.txt` in `~` (2 lines)",
         ),
+        (posed(name="undo", effects=writes), "Codex wants to restore `a.txt` in `~`"),
         (posed(name="bash", args={"command": "npm test"}, effects=runs), "Codex wants to run `npm test` in `~`"),
         (
             posed(effects=effects_of(*(Effect(EffectKind.DELETE, f"/w/{name}") for name in "abcd"))),
@@ -60,8 +61,8 @@ def test_the_verb_comes_from_the_effects(request_: Request, expected: str) -> No
 def test_a_trial_asks_about_its_changes() -> None:
     tried = replace(posed(name="bash", args={"command": "ruff check --fix"}, effects=runs), tried=True)
 
-    assert sentence(tried) == "Codex ran `ruff check --fix` on trial. Keep the 1 change?"
-    assert short_sentence(tried) == "Keep the 1 change of `ruff check --fix`"
+    assert sentence(tried) == "Codex ran `ruff check --fix` on trial. Keep the change?"
+    assert short_sentence(tried) == "Keep the change of `ruff check --fix`"
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,11 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     command = [sys.executable, "-m", "toolreeve", "serve", "--port", "0", "--tools", "calculate"]
     process = subprocess.Popen(command, cwd=shell.workspace, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stderr is not None
-    url = process.stderr.readline().decode().split()[-1]
+    url = process.stderr.readline().decode().split()[3].rstrip(",")
     limits = process.stderr.readline()
-    link = process.stderr.readline().decode().split()[-1]
     secrets = process.stderr.readline()
+    assert process.stderr.readline() == b"toolreeve: console, for one login:\n"
+    link = process.stderr.readline().decode().strip()
     console = httpx2.get(link, timeout=20)
     can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     listed = httpx2.post(url, json=request("tools/list", meta=can), headers=LISTING, timeout=20).json()

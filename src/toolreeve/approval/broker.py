@@ -495,7 +495,7 @@ def _pending(request: Request, waiting: PendingApproval, why: str = _AWAY) -> To
     return ToolError(
         ErrorCode.APPROVAL_PENDING,
         f"{request.heading} requires approval, and {why}{request.aside}. Nothing has taken effect."
-        f" The approval {waiting.id!r} is pending: a person must decide it, on their own terminal",
+        f" The approval {waiting.id!r} is pending: a person must decide it, in the console or on their own terminal",
         suggestions=(
             f"tell the person that the approval {waiting.id!r} is pending",
             "after they have decided, repeat the call",

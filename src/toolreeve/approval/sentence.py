@@ -36,6 +36,7 @@ CLIENTS = {
 }
 """The names that clients give themselves in MCP, and those that people know them by."""
 _DOORS = {"python": "A Python program", "cli": "The command line", "agent": "The agent", "mcp": "An MCP client"}
+_VERBS = {"edit_file": "edit", "undo": "restore"}
 _VERSION = re.compile(r" v?[0-9][^ ]*$")
 
 
@@ -53,7 +54,7 @@ def sentence(request: Request, *, home: str = "") -> str:
     subject = client_name(request.client, request.origin)
     if request.tried:
         count = len(request.effects)
-        return f"{subject} ran {_code(_command(request) or request.tool)} on trial. Keep the {_counted(count)}?"
+        return f"{subject} ran {_code(_command(request) or request.tool)} on trial. Keep the {_changes(count)}?"
     place = f" in {_code(_short(request.workspace, home))}" if request.workspace and _is_local(request) else ""
     return f"{subject} wants to {_deed(request, home)}{place}{_size(request)}"
 
@@ -61,7 +62,7 @@ def sentence(request: Request, *, home: str = "") -> str:
 def short_sentence(request: Request, *, home: str = "") -> str:
     """For lists, beside the client and the workspace."""
     if request.tried:
-        return f"Keep the {_counted(len(request.effects))} of {_code(_command(request) or request.tool)}"
+        return f"Keep the {_changes(len(request.effects))} of {_code(_command(request) or request.tool)}"
     deed = _deed(request, home)
     return deed[:1].upper() + deed[1:]
 
@@ -122,8 +123,8 @@ def _moved(by_kind: dict[EffectKind, list[Effect]]) -> tuple[Effect, Effect] | N
 def _write_verb(request: Request) -> str:
     if request.preview.startswith("--- (nothing)"):
         return "create"
-    if request.tool == "edit_file":
-        return "edit"
+    if request.tool in _VERBS:
+        return _VERBS[request.tool]
     return "overwrite" if changed_lines(request.preview) is not None else "write"
 
 
@@ -152,8 +153,8 @@ def _size(request: Request) -> str:
     return f" ({lines} {'line' if lines == 1 else 'lines'} changed)"
 
 
-def _counted(count: int) -> str:
-    return "1 change" if count == 1 else f"{count} changes"
+def _changes(count: int) -> str:
+    return "change" if count == 1 else f"{count} changes"
 
 
 def _names(effects: Sequence[Effect], request: Request, home: str) -> str:

@@ -64,6 +64,7 @@ async def _serve(
     from toolreeve.runtime.channels import new_terminal_channel
     from toolreeve.runtime.principal import find_local_principal
     from toolreeve.serve.access import new_access_control
+    from toolreeve.serve.api.router import PREFIX
     from toolreeve.serve.app import MCP, HttpServer
     from toolreeve.serve.doors import new_application
     from toolreeve.serve.limits import describe, read_limits
@@ -97,10 +98,10 @@ async def _serve(
         ) as application,
     ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        note(f"MCP at {url}{MCP}")
+        note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}")
         note(f"at most {'; '.join(describe(limits))}")
-        note(f"console, for one login: {await new_link(runtime.credentials, time.time(), url)}")
         note(options.configuration().secret_source.announcement)
+        note(f"console, for one login:\n{await new_link(runtime.credentials, time.time(), url)}")
         await HttpServer(application, limits).serve([place])
 
 

@@ -80,6 +80,13 @@ async def test_bad_input_is_a_clear_problem_and_nothing_runs(
     assert records == []
 
 
+async def test_arguments_beside_args_are_named_with_the_fields_that_are_known(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        answer = await server.client.post("/api/v1/tools/calculate/call", json={"expression": "1"})
+
+    assert "expression: is unknown; known are args, " in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 async def test_another_content_type_is_refused(world: World, kind: str) -> None:
     async with serving(world.reeve()) as server:

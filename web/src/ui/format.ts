@@ -18,13 +18,20 @@ export const int = (value: number) => value.toLocaleString("en-GB");
 
 export const count = (value: number, one: string, many = `${one}s`) => `${int(value)} ${value === 1 ? one : many}`;
 
+const CLOCK_SKEW_MS = 60_000;
+
+/** How long ago, or how long until a time to come; the clocks of server and browser may differ a little. */
 export function ago(elapsed: number): string {
-  const seconds = Math.max(0, Math.round(elapsed / 1000));
-  if (seconds < 5) return "now";
-  if (seconds < 60) return `${seconds} s ago`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
-  return `${Math.floor(seconds / 86_400)} d ago`;
+  if (elapsed < -CLOCK_SKEW_MS) return `in ${span(-elapsed)}`;
+  return elapsed < 4500 ? "now" : `${span(elapsed)} ago`;
+}
+
+function span(elapsed: number): string {
+  const seconds = Math.round(elapsed / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
 }
 
 /** Times of the API are seconds since the epoch, or ISO 8601. */

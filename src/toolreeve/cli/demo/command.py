@@ -72,7 +72,7 @@ async def _demo(folder: Path, place: "socket.socket", *, ends: bool) -> None:
         async with reeve, new_application(reeve, access, views, limits, inbox=inbox) as application:
             link = await new_link(reeve.credentials, time.time(), f"http://{host}:{port}")
             note(f"a shop to work in: {folder / 'shop'}")
-            note(f"open the console, for one login: {link}")
+            note(f"open the console, for one login:\n{link}")
             server = HttpServer(application, limits)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(server.serve([place]))
@@ -118,7 +118,7 @@ async def _tell(
         await _work(reeve, task)
     undone = await reeve.undo(last=True)
     note("undone: the last change to the notes" if undone.success else f"nothing to undo: {undone.to_text()[:SHOWN]}")
-    note(f"the page collected {len(leaked)} file(s)" if leaked else "nothing was leaked")
+    note("you allowed it: the page has your customers" if leaked else "nothing was leaked")
     note("the agent is done; look at Calls, Audit and Policy" + ("" if ends else " (^C ends the demo)"))
     if ends:
         server.should_exit = True
@@ -135,7 +135,8 @@ async def _work(reeve: "Toolreeve", task: "Task") -> None:
         config = BaseAgentConfig(llm_provider="openai", model="scripted", base_url=base_url, api_key="none")
         provider = connect("openai", base_url=base_url, api_key="none", timeout=60, environ={})
         result = await run_recorded(reeve, config, {"task": task.words}, provider=provider, emit=_show)
-    note(f"the agent: {result.outcome.text or result.outcome.why}"[: SHOWN * 2])
+    outcome = result.outcome
+    note(f"the agent: {outcome.text}" if outcome.text else f"the run was stopped: {outcome.why.splitlines()[0]}")
 
 
 def _show(event: "AgentEvent") -> None:

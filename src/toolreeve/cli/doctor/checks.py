@@ -62,7 +62,9 @@ def _check_terminal() -> Check:
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
-        absent = "none: calls that need approval are refused"
+        absent = (
+            "none: questions of `mcp` and `serve` wait for the console or `toolreeve approvals`, others are refused"
+        )
         return Check("machine", "terminal", Status.WARN, absent, fix="run in a terminal, or allow calls with a rule")
     return Check("machine", "terminal", Status.OK, "available for approval requests")
 

@@ -156,7 +156,7 @@ def parse_query(model: type[Query], http: Request) -> Query:
     try:
         return model.model_validate(dict(given))
     except ValidationError as problem:
-        raise invalid(problem, "query") from None
+        raise invalid(problem, "query", model) from None
 
 
 async def read_body(model: type[Body], http: Request) -> Body:
@@ -172,7 +172,7 @@ async def read_body(model: type[Body], http: Request) -> Body:
     try:
         return model.model_validate(value)
     except ValidationError as problem:
-        raise invalid(problem, "body") from None
+        raise invalid(problem, "body", model) from None
 
 
 async def read_bounded(http: Request, limit: int = MAX_BODY_BYTES) -> bytes:
@@ -189,9 +189,16 @@ async def read_bounded(http: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     return bytes(data)
 
 
-def invalid(problem: ValidationError, part: str) -> Problem:
-    """Names every field that is wrong."""
+def invalid(problem: ValidationError, part: str, model: type[BaseModel]) -> Problem:
+    """Names every field that is wrong, and those that are known for one that is not."""
     errors = problem.errors(include_url=False, include_context=False, include_input=False)
-    fields = [{"field": ".".join(map(str, each["loc"])), "problem": each["msg"]} for each in errors[:20]]
+    unknown = f"is unknown; known are {', '.join(model.model_fields)}"
+    fields = [
+        {
+            "field": ".".join(map(str, each["loc"])),
+            "problem": unknown if each["type"] == "extra_forbidden" and len(each["loc"]) == 1 else each["msg"],
+        }
+        for each in errors[:20]
+    ]
     first = "; ".join(f"{each['field'] or part}: {each['problem']}" for each in fields[:5])
     return Problem(422, f"the {part} is not valid: {first}"[:2000], fields=fields)

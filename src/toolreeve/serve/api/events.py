@@ -65,7 +65,7 @@ async def serve_events(socket: WebSocket, services: ApiServices) -> None:
     try:
         query = EventQuery.model_validate(dict(socket.query_params))
     except ValidationError as problem:
-        await socket.close(1008, invalid(problem, "query").detail[:120])
+        await socket.close(1008, invalid(problem, "query", EventQuery).detail[:120])
         return
     await socket.accept()
     work = [

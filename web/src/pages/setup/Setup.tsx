@@ -52,7 +52,9 @@ function Doctor() {
     <>
       <div className="row wrap">
         <p className="lgx">
-          {data.checks.length - open.length} of {count(data.checks.length, "check")} fine
+          {data.checks.length
+            ? `${data.checks.length - open.length} of ${count(data.checks.length, "check")} fine`
+            : "This server runs no checks"}
         </p>
         <button className="bt sm right" disabled={loading} onClick={reload}>
           Check again

@@ -60,7 +60,7 @@ function Row({ token }: { token: Token }) {
   return (
     <tr>
       <td className="b cutx" title={token.name}>
-        {token.kind === "session" ? "This kind of browser" : token.name || token.id.slice(0, 8)}
+        {token.kind === "session" ? "Browser" : token.name || token.id.slice(0, 8)}
         {token.kind === "session" && <div className="dim xs cut">{token.name}</div>}
       </td>
       <td>{token.user}</td>
