@@ -78,6 +78,13 @@ def test_an_empty_list_of_servers_means_no_tools(world: World) -> None:
         assert agent.declared_tools() == []
 
 
+def test_a_server_that_cannot_be_started_declares_no_tools(world: World) -> None:
+    server = {"name": "my_custom_server", "command": "python", "args": ["-m", "my_mcp_server"], "transport": "stdio"}
+
+    with BaseAgent(config=CONFIG, mcp_servers=[server], settings=world.settings()) as agent:
+        assert agent.declared_tools() == []
+
+
 async def test_run_async_works_in_an_event_loop(new_agent: NewAgent) -> None:
     agent, _ = new_agent(say("hello"))
 

@@ -1,6 +1,7 @@
 """Rotation: all of its records move, or none does."""
 
 import io
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,9 @@ async def test_a_second_archive_continues_the_first(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         for file in files:
             await book.write(2)
-            head = await book.store.read_chain(lambda chain, file=file: write_archive(chain, file, ALL))
+            head = await book.store.read_chain(partial(write_archive, stream=file, before=ALL))
             body = {"last": head.seq, "head": head.hash.hex()}
-            await book.journal.note_with(ROTATED, body, lambda chain, head=head: rotate(chain, head))
+            await book.journal.note_with(ROTATED, body, partial(rotate, head=head))
             heads.append(head)
         base = await book.store.read_chain(base_of)
         verified = await book.audit.verify()
