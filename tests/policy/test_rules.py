@@ -10,7 +10,7 @@ from toolreeve.core.verdict import Decision
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems
+from toolreeve.policy.rules import Matcher, PermissionRule, RuleProblems, protect
 from toolreeve.policy.state import PolicyState
 
 ROOT = "/w"
@@ -243,3 +243,21 @@ def test_a_rule_guards_reads_if_it_asks_about_or_denies_paths(
     decision: str, parts: dict[str, Any], guards: bool
 ) -> None:
     assert Matcher(PermissionRule(decision=decision, **parts), ROOT).guards_reads is guards
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_several_approvals_are_for_rules_that_ask(decision: str) -> None:
+    with pytest.raises(RuleProblems, match="is for ask rules only"):
+        Matcher(PermissionRule(decision=decision, approvals=2), ROOT)
+
+    assert Matcher(PermissionRule(decision="ask", approvals=2), ROOT).rule.approvals == 2
+
+
+def test_the_floor_refuses_what_changes_its_paths_and_leaves_what_only_may_to_the_sandbox() -> None:
+    (rule,) = protect(["/w/.state"])
+    floor = Matcher(rule, ROOT)
+    changes = Effect(EffectKind.WRITE, "/w/.state/db")
+    may_change = Effect(EffectKind.WRITE, "/w", Reach.BELOW)
+
+    assert floor.matches(acting(changes), lambda: 0.0)
+    assert not floor.matches(acting(may_change), lambda: 0.0)

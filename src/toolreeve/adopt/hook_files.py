@@ -1,4 +1,4 @@
-"""Adds our hook to the settings of agent clients, and removes it again.
+"""Adds our hook to agent clients' settings, and removes it again.
 
 Only the user's own files are touched, never those of a workspace. Everything else in a file stays as it is. The command
 ends in a refusal if it cannot be started: a client takes any other failure for consent.

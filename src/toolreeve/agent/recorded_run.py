@@ -1,4 +1,4 @@
-"""Runs of an agent on a runtime: on record, with the user's words passed on."""
+"""Recorded runs of an agent, with the user's words passed on."""
 
 import time
 from collections.abc import Callable, Mapping

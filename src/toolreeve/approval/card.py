@@ -1,4 +1,4 @@
-"""The question card: everything a channel shows about a question, as JSON data.
+"""The question card: what a channel shows about a question, as JSON.
 
 Made from the stored question, so that every channel shows the same. Nothing here decides.
 """

@@ -1,4 +1,4 @@
-"""Signed links to a question: expiring, for one answer, and never an answer by themselves.
+"""Signed links to a question: expiring, and valid for one answer.
 
 A link names the question and what was shown of it. Opening it shows the question; only a later, separate request that
 carries the same token may decide, once.

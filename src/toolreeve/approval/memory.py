@@ -1,4 +1,4 @@
-"""Approvals in memory, for programs that ask without a runtime and its database."""
+"""Approvals in memory, for programs without a runtime and its database."""
 
 # ruff: noqa: ARG002
 

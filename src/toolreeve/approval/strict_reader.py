@@ -1,4 +1,4 @@
-"""Strict reading of an operator's YAML file: unknown keys and wrong types are errors.
+"""Strict reader of operators' YAML files: unknown keys are errors.
 
 Every problem is collected with its line, so that all of them are reported at once.
 """

@@ -1,4 +1,4 @@
-"""Editing the arguments of a pending call: merged, validated, judged and shown again."""
+"""Edits the arguments of a pending call: merged, validated, judged, shown again."""
 
 import os
 import shlex

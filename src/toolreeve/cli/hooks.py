@@ -84,8 +84,9 @@ def _describe(client: "HookedClient") -> dict[str, Any]:
     events: tuple[str, ...] = ()
     try:
         events = find_installed(client, _home())
-        missing = set(client.events) - set(events)
-        state = "absent" if not events else ("in part" if missing else "installed")
+        state = "installed" if set(events) >= set(client.events) else "in part"
+        if not events:
+            state = "absent"
     except ConfigError as problem:
         note(str(problem))
         state = "unreadable"

@@ -1,4 +1,4 @@
-"""The last line of a running call's output, on the terminal while it runs.
+"""Shows the last output line of a running call on the terminal.
 
 It is erased before anything else is printed there: a question, the result, a note. Pipes never see it.
 """

@@ -1,4 +1,4 @@
-"""`toolreeve whoami`: the user and role of local calls, and what gave them."""
+"""`toolreeve whoami`: user and role of local calls, and their origin."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Where secrets are kept: a private file, or the keyring of the operating system.
+"""Secret stores: a private file, or the operating system's keyring.
 
 The file is `secrets.toml` beside the user's toolreeve.toml, with mode 0600. The keyring needs the extra `keyring` and a
 session that has one; without either, secrets stay in the file, and it is said why.

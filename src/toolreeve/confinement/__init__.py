@@ -1,1 +1,1 @@
-"""Confinement of a call: where it runs, what it changed, what is kept."""
+"""Confinement of calls: where they run, and what is kept."""

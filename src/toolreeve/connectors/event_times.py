@@ -1,4 +1,4 @@
-"""Times of calendar events: whole days, instants with their offset, and time zones.
+"""Times of calendar events: whole days, instants with offsets, time zones.
 
 A time without an offset is in the given zone, or in the machine's own.
 """

@@ -1,4 +1,4 @@
-"""A tool in one line: name, parameters and the first sentence of its description."""
+"""One-line summary of a tool: name, parameters, first sentence of its description."""
 
 from collections.abc import Mapping
 from typing import Any

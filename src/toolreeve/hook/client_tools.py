@@ -1,4 +1,4 @@
-"""Tools of agent clients, as calls of ours: the same names, arguments and effects.
+"""Tools of agent clients as our calls: names, arguments, effects.
 
 One call of a client may be several of ours: a patch changes several files, and each is judged. A call that cannot be
 read is judged as an unknown tool under its own name, which no default allows.

@@ -1,4 +1,4 @@
-"""Decides about one event without a server, and may leave one behind for the next.
+"""Decides one event without a server; may start one for later.
 
 Loading the configuration, the policy and the record takes longer than a hook should, so the first hook of a while
 starts a process that answers the following ones, and ends when none comes.

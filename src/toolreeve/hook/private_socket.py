@@ -1,4 +1,4 @@
-"""The private socket between hooks and a running server, checked on both ends.
+"""Private socket between hooks and a running server, checked on both ends.
 
 Standard library only. The path depends on the workspace and on everything in the environment that changes decisions,
 so a server answers only hooks that would decide by the same configuration. A socket that is not ours alone is not used.

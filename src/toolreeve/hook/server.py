@@ -1,4 +1,4 @@
-"""The server end of the private socket: answers the hooks of one workspace.
+"""Server of the private socket: answers the hooks of one workspace.
 
 Only processes of our own user are answered. A socket that a dead server left is replaced; one that answers is left to
 its server, which decides by the same configuration.

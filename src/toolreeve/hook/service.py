@@ -1,4 +1,4 @@
-"""Answers hook events: judges the call, and records it before the answer is given.
+"""Answers hook events: judges the call, records it, then replies.
 
 The configuration is read again when one of its files changed, so that a running server decides as a new one would.
 """

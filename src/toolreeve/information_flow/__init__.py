@@ -1,1 +1,1 @@
-"""Information flow on the road: sessions, file labels, and the stage that joins them."""
+"""Information flow on the road: sessions, file labels, and the stage."""

@@ -1,4 +1,4 @@
-"""Labels of files by their content: text from outside stays so, whatever file it is in.
+"""Labels of files by content: text from outside stays untrusted.
 
 A file that a call wrote is labelled if the text came from strangers, or if the command that wrote it fetched it. Only
 what is labelled is looked for later, so ordinary work costs nothing.

@@ -1,4 +1,4 @@
-"""Sessions of the information flow: their memory, and what the record holds for them.
+"""Sessions of the information flow: their memory and their record.
 
 Bounded in number and in size. A session that was dropped is loaded again: that it read untrusted text is on record.
 """

@@ -1,4 +1,4 @@
-"""Facts about a call that a question shows beside its arguments and effects."""
+"""Facts that a question shows beside a call's arguments and effects."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

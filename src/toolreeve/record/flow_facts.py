@@ -1,4 +1,4 @@
-"""What people said and decided about the flow of information, shared by all processes.
+"""Facts about information flow: what people said and decided, across processes.
 
 The words of a user, values that a person vouched for, recipients that are known, and labels of file contents. Nothing
 here comes from a model or from what a tool returned.

@@ -1,4 +1,4 @@
-"""Repair of a record that cannot be continued, or that was tampered with.
+"""Repair of a broken or tampered record.
 
 Nothing is removed or rewritten: what is missing for the next record to be written is replaced in the transaction that
 records it, and broken links are listed in a record of their own, each with the digest of the row as it is now.

@@ -1,4 +1,4 @@
-"""Webhooks: which events an endpoint gets, when, and how deliveries are signed and retried.
+"""Webhooks: subscriptions, and how deliveries are signed and retried.
 
 Pure, but for the tables. A delivery is stored before it is sent and forgotten after it was acknowledged: at least once,
 whatever ends the process in between. Deliveries about one call go out in order.

@@ -1,4 +1,4 @@
-"""The connectors of a runtime: the tools that are configured, and their secrets."""
+"""Connectors of a runtime: the configured tools and their secrets."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The local principal: user and role of calls that come without a token.
+"""The local principal: user and role of calls without a token.
 
 A role comes from the configuration, by the operating system's user where it names one; never from a call's arguments
 or the environment's user name.

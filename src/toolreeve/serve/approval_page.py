@@ -1,4 +1,4 @@
-"""The page that a signed link to a question opens: shown by GET, decided by POST.
+"""The page behind a signed link: shown by GET, decided by POST.
 
 A link preview, a scanner or a prefetch only opens it, which decides nothing. Whoever holds the link may answer, once,
 and for this call only. The page has no script.

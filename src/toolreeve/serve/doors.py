@@ -1,4 +1,4 @@
-"""All doors of a runtime as one HTTP application: MCP, REST, metrics, console."""
+"""All doors as one HTTP application: MCP, REST, metrics, console."""
 
 import asyncio
 import contextlib

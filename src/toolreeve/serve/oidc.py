@@ -1,4 +1,4 @@
-"""OpenID Connect login: the provider says who it is, groups give the role.
+"""OpenID Connect login: the provider names the user, groups give roles.
 
 Authorization code with PKCE; state, nonce and verifier are bound to the browser that began the login. Nobody gets in
 whose groups have no role. Needs the extra `oidc`.

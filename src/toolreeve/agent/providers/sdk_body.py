@@ -1,4 +1,4 @@
-"""Request bodies for the providers' SDKs, which copy typed arguments at a cost."""
+"""Request bodies for the providers' SDKs, without their costly copies."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Approval channel that notifies people elsewhere, with a signed link to the question.
+"""Approval channel that notifies people elsewhere, with a signed link.
 
 It gives no answer of its own: the question is answered where the link leads, or on any other channel.
 """

@@ -1,4 +1,4 @@
-"""`toolreeve demo`: a scripted agent at work in a scratch folder, watched in the console.
+"""`toolreeve demo`: a scripted agent in a scratch folder, in the console.
 
 No key and no network: the model is a script, the web is this machine. Everything else is real: the agent and its
 tools, the policy, the sandbox, the record and the console.

@@ -1,4 +1,4 @@
-"""The story of the demo: a shop, a web page with an injected instruction, and what the agent tries."""
+"""The demo's story: a shop, an injected instruction, what the agent tries."""
 
 import http.server
 import threading

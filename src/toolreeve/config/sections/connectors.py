@@ -1,4 +1,4 @@
-"""The [connectors] table: tools for the services that the user has an account with."""
+"""The [connectors] table: tools for services the user has accounts with."""
 
 from dataclasses import dataclass
 from typing import Annotated

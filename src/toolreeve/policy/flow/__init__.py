@@ -1,1 +1,1 @@
-"""Information flow: who vouches for the values that decide what a call does."""
+"""Information flow: who vouches for the values that steer a call."""

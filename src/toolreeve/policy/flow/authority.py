@@ -1,4 +1,4 @@
-"""Which parameters of a tool carry authority: declared in its schema, or guessed from names.
+"""Parameters that carry authority: declared in schemas, or guessed from names.
 
 What an untrusted server declares may add authority, never remove it. An unknown verb is a write, an unknown parameter
 of a payment is its counterparty, and a tool without a schema has authority in every text.

@@ -1,4 +1,4 @@
-"""Shell commands in the flow of information: the hosts they contact, the text they run.
+"""Information flow of shell commands: hosts they contact, text they run.
 
 A command's own words decide where it goes, so its hosts and URLs are judged as the arguments of a request are. Paths
 inside the workspace carry no authority: what changes there can be undone.

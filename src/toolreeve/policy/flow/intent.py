@@ -1,4 +1,4 @@
-"""What a request asks for: the effects that its words name, by language.
+"""What a request asks for: effects named by its words, by language.
 
 Word stems only. A language without a list cannot be read: then nothing counts as asked for, nor as not asked for.
 """

@@ -1,4 +1,4 @@
-"""Judges a call by the flow of information: which of its values nobody vouches for.
+"""Judges a call by information flow: which values nobody vouches for.
 
 Monotone in what it finds: findings only add questions, and one (a secret that would leave) denies. A value that cannot
 be read counts as not vouched for.

@@ -1,4 +1,4 @@
-"""The `labels` of a rule: conditions on the flow of information into a call.
+"""The `labels` of a rule: conditions on a call's information flow.
 
 For an allow the flow must be known; for an ask or a deny, not knowing it is a match.
 """

@@ -1,4 +1,4 @@
-"""Comparison of values with texts: strict where it vouches, loose where it searches.
+"""Compares values with texts: strict for vouching, loose for searching.
 
 A value is vouched for only where it stands as a whole, letter by letter: folding lookalikes or escapes there would turn
 a stranger's address into one that the user named. Searching for an origin folds all of that away. Everything is linear.

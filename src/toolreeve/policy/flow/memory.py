@@ -1,4 +1,4 @@
-"""What one session has read and what its user said, within a bound.
+"""Bounded memory of a session: what it read and its user said.
 
 Results are kept as they came; they are folded and parsed only when a side effect is judged. Forgetting takes support
 away, so it asks more, never less: that untrusted text was read is remembered, and so is that private or secret data was

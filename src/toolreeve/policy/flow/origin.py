@@ -1,4 +1,4 @@
-"""Where a value stands in what was read, for the question about it.
+"""Where a value stands in what was read, for questions.
 
 The search is loose and its answer is only shown: no decision depends on finding something in untrusted text. Excerpts
 are foreign text: short, escaped, and never part of a sentence of ours.

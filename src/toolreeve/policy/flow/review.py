@@ -1,4 +1,4 @@
-"""The review of one call: its findings, computed once, for rules and for the question.
+"""Review of one call: findings for rules and for the question.
 
 Never loosens: a review turns an allow into an ask, or into a denial if a secret would leave.
 """

@@ -1,4 +1,4 @@
-"""Labels of results by their source: configured, else by what kind of tool it is.
+"""Labels of results by source: configured, else by kind of tool.
 
 A configured source vouches with its short fields only: prose in it is still somebody else's text. What programs of the
 user's own (Python, YAML) return counts as trusted unless they reach the network or say otherwise.

@@ -1,4 +1,4 @@
-"""Who vouches for a value: the user's words, a trusted field, a named record, an earlier yes.
+"""Vouching: the user's words, trusted fields, named records, earlier approvals.
 
 Support is a property of where a value stands, so nothing is cleaned by copying it. Money, credentials and commands need
 the user or a trusted source: nothing is inferred for them.

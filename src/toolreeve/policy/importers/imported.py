@@ -1,4 +1,4 @@
-"""What was imported: rules as a policy file writes them, and what was not.
+"""Result of an import: rules for a policy file, and omissions.
 
 Nothing is guessed: what has no exact or stricter counterpart here is named, with the reason. An allow never becomes
 wider.

@@ -1,4 +1,4 @@
-"""A call as lists show it: a row made of its audit record.
+"""Rows of the list of calls, made from audit records.
 
 The arguments of other users' calls, and whatever was made of them, are left out for those who may not see them.
 """

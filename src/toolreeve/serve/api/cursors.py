@@ -1,4 +1,4 @@
-"""Cursors of pages: opaque, and valid only for the list that gave them."""
+"""Page cursors: opaque, and valid only for the list that issued them."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Endpoints of the policy: the effective rules, and the decision about any call."""
+"""Endpoints of the policy: effective rules, and decisions about calls."""
 
 from collections.abc import Mapping
 from dataclasses import fields

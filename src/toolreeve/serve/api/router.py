@@ -1,4 +1,4 @@
-"""The router of the API: access by scope, then the endpoint, then problem details.
+"""The API's router: access by scope, endpoint, problem details.
 
 Nothing an endpoint does can be reached without its scope. A browser's change needs its CSRF token and an Origin.
 """

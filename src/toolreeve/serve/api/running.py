@@ -1,4 +1,4 @@
-"""Calls of the API that run: with progress, in the background, or both.
+"""Running calls of the API: with progress, in the background, or both.
 
 A call that runs in the background outlives its request, not the server.
 """

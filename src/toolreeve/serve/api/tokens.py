@@ -1,4 +1,4 @@
-"""Endpoints of tokens: add, list and revoke, for those who manage the server."""
+"""Endpoints of tokens: add, list and revoke, for administrators."""
 
 import secrets
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The roots of a stdio client, which narrow the workspace before the runtime starts.
+"""Roots of a stdio client: they narrow the workspace before start-up.
 
 A client can only narrow: a root outside the workspace is ignored, and so is one in a hidden directory, because
 `hooks/x` below `.git` would no longer be seen as a file that git obeys. Settings and rules stay those of the
