@@ -1,8 +1,10 @@
-"""`toolreeve init`: writes a commented configuration.
+"""`toolreeve init`: writes a commented configuration, or a connector to begin with.
 
-The configuration is valid as written; existing files are never overwritten.
+What is written is valid as it is; existing files are never overwritten.
 """
 
+import re
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -44,14 +46,21 @@ rules: []
 
 
 @click.command(cls=CliCommand)
+@click.argument("what", required=False, type=click.Choice(["connector"]))
+@click.argument("name", required=False)
 @click.option("--policy", is_flag=True, help="Write a policy.yaml as well.")
-def init(*, policy: bool) -> int:
-    """Write a commented toolreeve.toml into the workspace. Existing files are not changed."""
+def init(what: str | None, name: str | None, *, policy: bool) -> int:
+    """Write a commented toolreeve.toml into the workspace, or with `connector NAME` a connector and its test. Existing
+    files are not changed."""
     folder = Path(current().workspace or ".")
     if not folder.is_dir():
         raise click.UsageError(f"{folder} is not a directory")
     wanted = {"toolreeve.toml": CONFIG}
-    if policy:
+    if what is not None:
+        if policy:
+            raise click.UsageError("--policy belongs to `toolreeve init` without a connector")
+        wanted = _new_connector(name or "")
+    elif policy:
         wanted["policy.yaml"] = POLICY
     results = {
         str(folder / name): "written" if _write_new(folder / name, text) else "already exists, not changed"
@@ -63,6 +72,21 @@ def init(*, policy: bool) -> int:
         for path, result in results.items():
             print_text(f"{path}: {result}")
     return ExitStatus.OK
+
+
+def _new_connector(name: str) -> dict[str, str]:
+    """The files of a new connector. Raises UsageError for a name that cannot name a module and its tools."""
+    from importlib.resources import files
+    from string import Template
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name) or iskeyword(name):
+        raise click.UsageError(f"NAME: {name[:60]!r} cannot name a connector: use lower-case letters, digits and _")
+    templates = files("toolreeve.cli").joinpath("templates")
+    written = {f"{name}.py": "connector.py.txt", f"test_{name}.py": "test_connector.py.txt"}
+    return {
+        path: Template(templates.joinpath(template).read_text()).substitute(name=name, NAME=name.upper())
+        for path, template in written.items()
+    }
 
 
 def _write_new(path: Path, text: str) -> bool:

@@ -25,6 +25,8 @@ LONGEST_WAIT = 10.0
 UNAUTHORIZED = 401
 TOO_MANY = 429
 _TRANSIENT = frozenset((TOO_MANY, 500, 502, 503, 504))
+_BLOCKED = 999
+"""LinkedIn's own status for a client that it blocks."""
 _EXCERPT = 300
 
 
@@ -113,7 +115,7 @@ class ApiClient:
                 retryable=False,
             )
         hint = ""
-        if reply.status in _TRANSIENT:
+        if reply.status in _TRANSIENT or reply.status == _BLOCKED:
             after = reply.headers.get("retry-after", "")
             hint = f"; try again after {after} s" if after.isdigit() else "; try again later"
         message = f"{self.title} answered {reply.status}: {why}{hint}"

@@ -76,6 +76,26 @@ CONNECTORS = (
         secrets=GOOGLE_CLIENT,
         login=GOOGLE_LOGIN,
     ),
+    ServiceConnector(
+        name="anthropic",
+        module="toolreeve.connectors.anthropic_usage",
+        tools=("anthropic_usage",),
+        secrets=("ANTHROPIC_ADMIN_KEY",),
+    ),
+    ServiceConnector(
+        name="github",
+        module="toolreeve.connectors.github",
+        tools=("github_list_issues", "github_read_issue", "github_comment"),
+        secrets=("GITHUB_TOKEN",),
+        opt_in=True,
+    ),
+    ServiceConnector(
+        name="linkedin",
+        module="toolreeve.connectors.linkedin",
+        tools=("linkedin_jobs", "linkedin_job_detail"),
+        opt_in=True,
+        note="LinkedIn's terms of service restrict automated access: check that you may use these tools",
+    ),
 )
 
 

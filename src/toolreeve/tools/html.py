@@ -199,7 +199,11 @@ def html_to_text(source: str, base_url: str = "", *, visible_only: bool = False)
 
 def render(source: str, writer: TextWriter, *, visible_only: bool = False) -> str:
     parts = tokens(source[:MAX_INPUT])
-    for name, given, text in visible_tokens(parts) if visible_only else parts:
+    return render_tokens(visible_tokens(parts) if visible_only else parts, writer)
+
+
+def render_tokens(parts: Iterable[Token], writer: TextWriter) -> str:
+    for name, given, text in parts:
         if not name:
             writer.text(text)
         elif name[0] == "/":
