@@ -41,6 +41,8 @@ class Verdict:
 
     def without_undo(self, why: str) -> "Verdict":
         """The same verdict, saying that what the call changes cannot be undone."""
+        if "cannot be undone" in self.reason:
+            return self
         because = "" if why in self.reason else f": {why}"
         return replace(self, reason=f"{self.reason}; cannot be undone{because}")
 
