@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from toolreeve.core.fingerprints import CHUNK, entry_fingerprint, file_fingerprint, read_chunks
 from toolreeve.core.openat2 import How, open_beneath
+from toolreeve.core.sparse import data_ranges
 
 MAX_DEPTH = 100
 MAX_ENTRIES = 100_000
@@ -198,15 +199,8 @@ def copy_data(source: int, target: int, size: int) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return
     os.ftruncate(target, size)
-    at = 0
-    while at < size:
-        try:
-            at = os.lseek(source, at, os.SEEK_DATA)
-        except OSError as problem:
-            if problem.errno != errno.ENXIO:
-                raise
-            return  # only a hole is left
-        end = os.lseek(source, at, os.SEEK_HOLE)
+    for start, end in data_ranges(source, size):
+        at = start
         os.lseek(target, at, os.SEEK_SET)
         while at < end and (sent := os.sendfile(target, source, at, min(end - at, CHUNK))):
             at += sent

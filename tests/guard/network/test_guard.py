@@ -180,6 +180,15 @@ async def test_the_reason_names_what_is_missing_from_a_rule(allow: str, url: str
     assert (await guard(allow).explain(url, method=method))["reason"] == reason
 
 
+async def test_a_deny_of_a_name_holds_for_its_ports_and_methods_only() -> None:
+    using = guard("*:443", "*:8443", deny=["POST public.example:8443"])
+
+    assert await decision("https://public.example:8443/", using, "POST") == "deny"
+    assert await decision("https://public.example:8443/", using) == "allow"
+    assert await decision("https://public.example/", using, "POST") == "allow"
+    assert await decision("https://other.example:8443/", using, "POST") == "allow"
+
+
 async def test_a_deny_of_a_network_holds_for_its_ports_and_methods_only() -> None:
     using = guard("*", deny=["POST 93.184.0.0/16:8443"])
 

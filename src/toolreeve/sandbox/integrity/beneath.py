@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from toolreeve.core.sparse import data_ranges
+
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -191,15 +193,8 @@ def copy(directory: int, name: str, target: int, new_name: str, room: Room, dept
 
 def _copy_data(source: int, target: int, room: Room) -> None:
     size = os.fstat(source).st_size
-    at = 0
-    while at < size:
-        try:
-            at = os.lseek(source, at, os.SEEK_DATA)
-        except OSError as problem:
-            if problem.errno != errno.ENXIO:
-                raise
-            break  # a hole to the end
-        end = os.lseek(source, at, os.SEEK_HOLE)
+    for start, end in data_ranges(source, size):
+        at = start
         while at < end and (piece := os.pread(source, min(_CHUNK, end - at), at)):
             room.take(size=len(piece))
             os.pwrite(target, piece, at)
