@@ -306,3 +306,24 @@ def test_a_document_that_is_not_suspected_needs_no_redaction(value: Any) -> None
 @given(st.text())
 def test_any_name_can_be_checked_for_being_a_secrets(name: str) -> None:
     assert is_secret_name(name) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("a hunter2-hunter2 b", True),
+        (base64.b64encode(b"hunter2-hunter2").decode(), True),
+        (f"key: {PEM}", True),
+        ("password=correct horse", False),
+        ("plain words", False),
+    ],
+)
+def test_a_text_is_known_to_hold_a_secret_by_its_value_or_its_shape_not_by_the_words_around(
+    text: str, known: bool
+) -> None:
+    assert Redactor(["hunter2-hunter2"]).knows(text) is known
+
+
+def test_without_registered_secrets_only_the_shape_tells() -> None:
+    assert Redactor().knows(PEM)
+    assert not Redactor().knows("password=correct horse")
