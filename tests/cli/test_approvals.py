@@ -359,4 +359,4 @@ def test_history_tells_who_decided_and_what_is_pending(shell: Shell) -> None:
     assert decision["source"] == f"person:{getpass.getuser()} via command line"
     assert decision["optionId"] == "deny"
     assert len(found["pendingPermissions"]) == 1
-    assert "1 decisions, 1 pending" in printed.err
+    assert "1 decision, 1 pending" in printed.err

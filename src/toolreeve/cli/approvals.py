@@ -18,7 +18,7 @@ import click
 
 from toolreeve.cli.grants import grants, revoke
 from toolreeve.cli.options import CliGroup, Options, current, on_terminal
-from toolreeve.cli.output import note, print_json, print_table, print_text
+from toolreeve.cli.output import count, note, print_json, print_table, print_text
 from toolreeve.cli.record import format_time, open_journal
 from toolreeve.config.os_user import os_user_name
 from toolreeve.core.errors import ExitStatus
@@ -206,7 +206,7 @@ def history(limit: int) -> int:
         print_table(current(), ("time", "source", "option", "question"), rows)
     for said in found["governorFeedback"]:
         print_text(f"{format_time(said['timestamp'])} governors ({said['phase']}): {said['summary']}")
-    note(f"{len(rows)} decisions, {len(found['pendingPermissions'])} pending")
+    note(f"{count(len(rows), 'decision')}, {len(found['pendingPermissions'])} pending")
     return ExitStatus.OK
 
 
