@@ -14,11 +14,10 @@ from toolreeve.config import Connectors, Network, Settings
 URLS = ("gmail", "calendar", "google_login", "google_oauth", "anthropic", "github", "linkedin")
 
 
-def connected_settings(world: World, web: WebServer, *enabled: str) -> Settings:
-    urls: dict[str, Any] = {f"{name}_url": web.url("").rstrip("/") for name in URLS}
-    return world.settings(
-        connectors=Connectors(enabled=enabled, **urls), network=Network(allow=(f"127.0.0.1:{web.port}",))
-    )
+def connected_settings(world: World, web: WebServer, *enabled: str, timeout: float = 30.0) -> Settings:
+    urls: dict[str, Any] = {f"{name}_url": f"http://127.0.0.1:{web.port}" for name in URLS}
+    network = Network(allow=(f"127.0.0.1:{web.port}",), timeout=timeout)
+    return world.settings(connectors=Connectors(enabled=enabled, **urls), network=network)
 
 
 class Connected:

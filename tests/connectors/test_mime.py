@@ -1,9 +1,11 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.connectors.google_server import encode, part
-from toolreeve.connectors.mime import MAX_DEPTH, decode_base64url, get_header, parse_mail
+from toolreeve.connectors.mime import MAX_DEPTH, decode_base64url, get_header, lift_bodies, parse_mail
 
 
 def test_html_is_preferred_in_an_alternative_even_when_it_is_nested() -> None:
@@ -86,7 +88,27 @@ def test_text_that_a_reader_does_not_see_is_left_out(style: str) -> None:
 
 @given(st.binary(max_size=3000))
 def test_base64url_without_padding_is_decoded(data: bytes) -> None:
-    assert decode_base64url(encode(data)) == (data, True)
+    assert decode_base64url(encode(data).encode()) == (bytearray(data), True)
+
+
+def test_large_bodies_are_lifted_out_of_the_response_and_read_the_same() -> None:
+    large = "häuser " * 20_000
+    payload = part("multipart/mixed", "", part("text/plain", large), part("text/plain", "small"), SUBJECT='"data": "x"')
+    response = bytearray(json.dumps(payload, indent=1).encode())
+
+    text, lifted = lift_bodies(response)
+
+    assert not response
+    assert len(text) < 2000
+    assert len(lifted) == 1
+    assert parse_mail(json.loads(text), lifted).body == f"{large}\n\nsmall"
+
+
+def test_a_mark_that_lifts_nothing_is_malformed() -> None:
+    forged = part("text/plain")
+    forged["body"] = {"data": "#7"}
+
+    assert parse_mail(forged).problems == ["the base64 of a text/plain part is malformed"]
 
 
 KEYS = st.sampled_from(["mimeType", "headers", "parts", "body", "data", "size", "name", "value", "filename"]) | st.text(

@@ -122,11 +122,17 @@ class ApiClient:
         raise ToolError(ErrorCode.UPSTREAM, message, retryable=reply.status in _TRANSIENT)
 
     def parse(self, reply: HttpReply) -> Any:
+        return self.parse_text(self.check_whole(reply).body)
+
+    def check_whole(self, reply: HttpReply) -> HttpReply:
         if reply.truncated:
             size = len(reply.body) >> 20
             raise ToolError(ErrorCode.LIMIT, f"the response of {self.title} is larger than {size} MB", retryable=False)
+        return reply
+
+    def parse_text(self, text: bytes | bytearray) -> Any:
         try:
-            return json.loads(reply.body)
+            return json.loads(text)
         except ValueError:
             raise ToolError(ErrorCode.UPSTREAM, f"{self.title} did not answer in JSON") from None
 

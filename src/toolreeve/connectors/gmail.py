@@ -10,7 +10,7 @@ from typing import Any
 from toolreeve.connectors.api import PRIVATE, ApiClient, gather
 from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
 from toolreeve.connectors.google_account import GMAIL, GoogleAccount, GoogleCredential
-from toolreeve.connectors.mime import decode_words, get_header, parse_mail
+from toolreeve.connectors.mime import LiftedBody, decode_words, get_header, lift_bodies, parse_mail
 from toolreeve.connectors.outgoing_mail import RECIPIENT_FIELDS, all_recipients, compose, encode_raw, preview_mail
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
@@ -80,8 +80,13 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     async def gmail_read(ctx: Context, messageId: str, format: str = "text") -> Output:
         """Read a mail: sender, recipients, date, subject, body, and a list of its attachments."""
         path = f"{_MESSAGES}/{encode_segment(messageId)}"
-        found = await reading.get(ctx, path, {"format": "full"}, max_body=MAX_MAIL)
-        return Output(data=await run_interruptibly(lambda: _mail(found, raw=format == "raw")), labels=PRIVATE)
+        reply = reading.check_whole(await reading.fetch(ctx, path, {"format": "full"}, max_body=MAX_MAIL))
+
+        def read() -> dict[str, Any]:
+            text, lifted = lift_bodies(bytearray(reply.body) if isinstance(reply.body, bytes) else reply.body)
+            return _mail(reading.parse_text(text), lifted, raw=format == "raw")
+
+        return Output(data=await run_interruptibly(read), labels=PRIVATE)
 
     @tool(
         danger=DangerLevel.HIGH,
@@ -145,9 +150,9 @@ def _summary(message: Any) -> dict[str, str]:
     }
 
 
-def _mail(message: Any, *, raw: bool) -> dict[str, Any]:
+def _mail(message: Any, lifted: list[LiftedBody], *, raw: bool) -> dict[str, Any]:
     payload = _payload(message)
-    parsed = parse_mail(payload, raw=raw)
+    parsed = parse_mail(payload, lifted, raw=raw)
     headers = {name.lower(): get_header(payload, name) for name in (*_SHOWN, "Cc", "Reply-To")}
     data: dict[str, Any] = {
         "id": _text(message, "id"),

@@ -6,7 +6,8 @@ parts, and a body is decoded piece by piece.
 
 import binascii
 import codecs
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -17,6 +18,10 @@ from toolreeve.tools.html import html_to_text
 MAX_DEPTH = 30
 MAX_PARTS = 500
 _PIECE = 1 << 20  # characters; a multiple of four
+_LARGE_BODY = re.compile(rb'"data"\s*:\s*"([A-Za-z0-9_=-]{65536,})"')
+_LIFTED = "#"
+"""Marks a lifted body by its number; no base64 has it."""
+LiftedBody = tuple[bytearray, bool]
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
@@ -30,10 +35,13 @@ class ParsedMail:
     problems: list[str] = field(default_factory=list)
 
 
-def parse_mail(payload: Mapping[str, Any], *, raw: bool = False) -> ParsedMail:
-    """The body as text, or unchanged with `raw`."""
+def parse_mail(payload: Mapping[str, Any], lifted: list[LiftedBody] | None = None, *, raw: bool = False) -> ParsedMail:
+    """The body as text, or unchanged with `raw`. `lifted` is from `lift_bodies`; it is emptied."""
     mail = ParsedMail()
-    texts = list(_Walk(mail, raw=raw).texts(payload, 0))
+    walk = _Walk(mail, lifted or (), raw=raw)
+    if lifted:
+        lifted.clear()
+    texts = list(walk.texts(payload, 0))
     mail.body = "\n\n".join(filter(None, texts))
     return mail
 
@@ -57,8 +65,9 @@ def decode_words(value: str) -> str:
 
 
 class _Walk:
-    def __init__(self, mail: ParsedMail, *, raw: bool) -> None:
+    def __init__(self, mail: ParsedMail, lifted: Sequence[LiftedBody], *, raw: bool) -> None:
         self._mail = mail
+        self._lifted = dict(enumerate(lifted))
         self._is_raw = raw
         self._count = 0
 
@@ -103,10 +112,16 @@ class _Walk:
         data = body.get("data") if isinstance(body, Mapping) else None
         if not isinstance(data, str) or not data:
             return ""
-        decoded, is_whole = decode_base64url(data)
+        decoded, is_whole = self._decoded(data)
         if not is_whole:
             self._mail.problems.append(f"the base64 of a {part.get('mimeType', 'text')} part is malformed")
         return decode_charset(decoded, charset_of(part))
+
+    def _decoded(self, data: str) -> LiftedBody:
+        number = data.removeprefix(_LIFTED)
+        if number == data:
+            return decode_base64url(data.encode("ascii", "replace"))
+        return self._lifted.pop(int(number), (bytearray(), False)) if number.isdecimal() else (bytearray(), False)
 
     def _attach(self, part: Mapping[str, Any], kind: str) -> None:
         body = part.get("body")
@@ -117,25 +132,42 @@ class _Walk:
         )
 
 
-def decode_base64url(data: str) -> tuple[bytes, bool]:
+def decode_base64url(data: bytes | bytearray | memoryview) -> tuple[bytearray, bool]:
     """The bytes, and whether all of them could be decoded. Padding may be missing."""
     whole = bytearray()
     rest = b""
     for start in range(0, len(data), _PIECE):
-        piece = rest + data[start : start + _PIECE].encode("ascii", "replace").translate(_STANDARD, b"= \r\n\t")
+        piece = rest + bytes(data[start : start + _PIECE]).translate(_STANDARD, b"= \r\n\t")
         cut = len(piece) - len(piece) % 4
         rest = piece[cut:]
         try:
             whole += binascii.a2b_base64(piece[:cut], strict_mode=True)
         except binascii.Error:
-            return bytes(whole), False
+            return whole, False
     if not rest:
-        return bytes(whole), True
+        return whole, True
     try:
         whole += binascii.a2b_base64(rest + b"=" * (4 - len(rest)), strict_mode=False)
     except binascii.Error:
-        return bytes(whole), False
-    return bytes(whole), True
+        return whole, False
+    return whole, True
+
+
+def lift_bodies(response: bytearray) -> tuple[bytes, list[LiftedBody]]:
+    """The response without its large bodies, and these decoded; the response itself is emptied. A JSON parser would
+    copy them twice."""
+    spans = [found.span(1) for found in _LARGE_BODY.finditer(response)]
+    kept: list[bytes] = []
+    lifted: list[LiftedBody] = []
+    place = 0
+    with memoryview(response) as view:
+        for start, end in spans:
+            kept += (bytes(view[place:start]), f"{_LIFTED}{len(lifted)}".encode())
+            lifted.append(decode_base64url(view[start:end]))
+            place = end
+        kept.append(bytes(view[place:]))
+    response.clear()
+    return b"".join(kept), lifted
 
 
 def charset_of(part: Mapping[str, Any]) -> str:
@@ -147,7 +179,7 @@ def charset_of(part: Mapping[str, Any]) -> str:
     return ""
 
 
-def decode_charset(data: bytes, charset: str) -> str:
+def decode_charset(data: bytes | bytearray, charset: str) -> str:
     """Gmail sends most bodies as UTF-8, whatever their header says: what is valid UTF-8 and not plain ASCII is."""
     if not data.isascii() or charset in ("", "utf-8", "us-ascii"):
         try:
