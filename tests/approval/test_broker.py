@@ -9,9 +9,9 @@ import pytest
 
 from tests.approval.people import ASK, Listener, Person, Place, broker_of, call, open_grants, runs, writes
 from toolreeve.approval.always_rule import AlwaysRule
-from toolreeve.approval.answers import suggest_channels
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.callback import CallbackChannel
+from toolreeve.approval.refusals import suggest_channels
 from toolreeve.approval.request import Answer, Approval, Request, Scope
 from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel

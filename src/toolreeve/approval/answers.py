@@ -6,7 +6,7 @@ value or the answer to another request is not an answer; its reason is kept for 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from toolreeve.approval.channel import Channel
 from toolreeve.approval.channels.peer import user_of
 from toolreeve.approval.decision import Counted, Decided, Outcome, Respondent, decide, describe
 from toolreeve.approval.pending import PENDING, PendingApproval, PendingApprovals
+from toolreeve.approval.refusals import timed_out
 from toolreeve.approval.request import Answer, Request
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.peer import NoAnswer, PriorAnswer
@@ -22,26 +23,10 @@ from toolreeve.core.peer import NoAnswer, PriorAnswer
 WITHDRAWAL = 1.0
 """Seconds that a cancelled channel gets to withdraw its question; after that it is abandoned."""
 PERSON = "person"
-PASSED = "pass `approve=` (an async function, or a channel) to Toolreeve"
-TERMINAL = "run it in a terminal, where the question can be asked"
-BEFOREHAND = "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml"
-EXPLAINED = "see what decides: toolreeve policy explain TOOL"
-TOLD = "tell the user that this call needs their approval"
-_WAYS: Mapping[str, tuple[str, ...]] = {
-    "python": (PASSED, BEFOREHAND),
-    "cli": (TERMINAL, BEFOREHAND, EXPLAINED),
-}
 
 
 class NoUsableAnswer(Exception):
     """Every channel failed; the question is still pending."""
-
-
-def suggest_channels(origin: str, *, beforehand: bool = True) -> tuple[str, ...]:
-    """What the caller can do to get the question answered. `beforehand` is False for a tool whose calls differ as much
-    as commands do: allowing the tool would allow them all. A model, at any other door, is not told what would loosen
-    the policy."""
-    return tuple(way for way in _WAYS.get(origin, (TOLD,)) if beforehand or way is not BEFOREHAND)
 
 
 class LiveQuestion:
@@ -176,23 +161,6 @@ def sign(answer: Answer, channel: Channel) -> Answer:
     who = getattr(channel, "approver", "") or PERSON
     signed = replace(answer, channel=answer.channel or channel.name, approver=answer.approver or answer.by or who)
     return signed if answer.by else replace(signed, by=f"{who} via {channel.name}")
-
-
-def timed_out(request: Request, timeout: float) -> ToolError:
-    ways = suggest_channels(request.origin, beforehand=not request.grounds)
-    return ToolError(
-        ErrorCode.APPROVAL_TIMEOUT,
-        f"{request.heading} requires approval, and nobody answered within {timeout:g} s{request.aside}",
-        suggestions=("repeat the call when a person can answer", *(way for way in ways if way is BEFOREHAND)),
-    )
-
-
-def unanswered(request: Request, why: str) -> ToolError:
-    return ToolError(
-        ErrorCode.PERMISSION,
-        f"{request.heading} requires approval but no channel gave a usable answer: {why}",
-        suggestions=suggest_channels(request.origin, beforehand=not request.grounds),
-    )
 
 
 def client_answer(request: Request, prior: PriorAnswer) -> Answer:

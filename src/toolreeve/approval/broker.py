@@ -12,21 +12,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.approval.always_rule import AlwaysRule, new_always_rule, rule_text, until, widen
-from toolreeve.approval.answers import (
-    LiveQuestion,
-    NoUsableAnswer,
-    client_answer,
-    prior_answer,
-    suggest_channels,
-    timed_out,
-    unanswered,
-)
+from toolreeve.approval.acceptance import Acceptance, Remember
+from toolreeve.approval.always_rule import new_always_rule, rule_text, widen
+from toolreeve.approval.answers import LiveQuestion, NoUsableAnswer, client_answer, prior_answer
 from toolreeve.approval.automatic import AutomaticAnswer, AutomaticApproval
 from toolreeve.approval.card import find_withheld, summarize
 from toolreeve.approval.channel import Announcer, Channel
 from toolreeve.approval.channels.peer import PeerChannel
 from toolreeve.approval.decision import AlreadyAnswered, Decided, Respondent, decide
+from toolreeve.approval.events import ApprovalEvents, Emit
 from toolreeve.approval.grants import Grants
 from toolreeve.approval.memory import MemoryApprovals
 from toolreeve.approval.pending import (
@@ -37,8 +31,8 @@ from toolreeve.approval.pending import (
     write_answer,
     write_question,
 )
-from toolreeve.approval.request import Answer, Approval, Choice, Request, Scope, digest, grounds_of, pose
-from toolreeve.approval.sentence import sentence
+from toolreeve.approval.refusals import DISMISSED, no_channel, still_pending, timed_out, unanswered
+from toolreeve.approval.request import Answer, Approval, Choice, Request, Scope, digest, pose
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
@@ -47,12 +41,7 @@ from toolreeve.core.peer import NoAnswer, Peer, PriorAnswer, PriorApproval
 from toolreeve.core.verdict import Decision, Verdict
 
 logger = logging.getLogger(__name__)
-
-Emit = Callable[[Event], None]
-Remember = Callable[[AlwaysRule], Awaitable[str]]
 Preview = Callable[[Action], Awaitable[str]]
-
-
 FindChoices = Callable[[Action], Sequence[Choice]]
 FindFacts = Callable[[Action], Mapping[str, Any]]
 
@@ -102,8 +91,9 @@ class Broker:
         self._offers = offers
         self._now = now
         self._timeout = timeout
-        self._emit = emit
-        self._remember = remember
+        self._events = ApprovalEvents(emit, now=now, timeout=timeout, home=home)
+        self._can_remember = remember is not None
+        self._acceptance = Acceptance(grants, remember)
         self._preview = preview
         self._keeps = pending is not None
         self._store: PendingApprovals = MemoryApprovals() if pending is None else pending
@@ -135,7 +125,7 @@ class Broker:
         channels = [channel for channel in self.channels if channel.available()]
         peer = action.call.peer
         if peer is None and not channels and self._automatic is None:
-            raise _no_channel(action)
+            raise no_channel(action)
         request = await self._pose(action, verdict, version, preview)
         if self._automatic is not None:
             automatic = await self._automatic.answer(action, request)
@@ -143,7 +133,7 @@ class Broker:
                 return await self._settle_automatically(automatic, action, request, version)
             request = replace(request, facts={**request.facts, "governors": list(automatic.feedback)})
         if peer is None and not channels:
-            raise _no_channel(action)
+            raise no_channel(action)
         if peer is None:
             return await self._ask(action, request, channels, version)
         return await self._ask_with(peer, action, request, channels, version)
@@ -184,7 +174,7 @@ class Broker:
             version=version,
             timeout=self._timeout,
             preview=preview,
-            lasting="" if self._remember is None else rule_text(exactly),
+            lasting=rule_text(exactly) if self._can_remember else "",
             choices=(
                 Choice("exactly these files" if action.tried else "exactly this call", exactly),
                 *self._wider(action, verdict),
@@ -209,7 +199,7 @@ class Broker:
             await asyncio.shield(self._store.withdraw(request.id))
             raise
         request = replace(request, id=row.id, digest=row.digest)  # the same question may have been stored before
-        self._emit_requested(request, names)
+        self._events.requested(request, names)
         live = LiveQuestion(
             request,
             row,
@@ -231,7 +221,7 @@ class Broker:
         except NoUsableAnswer as problem:
             row = await self._store.find(request.id)
             if self._keeps and action.call.peer is not None and row is not None and await self._store.keep(row.id):
-                raise _pending(request, await self._store.find(row.id) or row, _DISMISSED) from None
+                raise still_pending(request, await self._store.find(row.id) or row, DISMISSED) from None
             await self._store.withdraw(request.id)
             raise unanswered(request, str(problem)) from None
         except ToolError:
@@ -255,7 +245,7 @@ class Broker:
         row = await self._store.settled(
             answer=stored, feedback=automatic.feedback, **self._row(replace(request, approvals=1), action)
         )
-        self._emit_requested(request, [automatic.channel])
+        self._events.requested(request, [automatic.channel])
 
         async def given() -> Answer:
             return answer
@@ -281,7 +271,7 @@ class Broker:
         request = replace(request, id=row.id, digest=row.digest)
         await peer.ask(request)
         if new:
-            self._emit_requested(request, [PeerChannel.name])
+            self._events.requested(request, [PeerChannel.name])
         return ToolError(
             ErrorCode.APPROVAL_PENDING, f"{request.heading} requires approval{request.aside}: the client is asked"
         )
@@ -289,15 +279,15 @@ class Broker:
     async def _file(self, action: Action, request: Request) -> ToolError:
         """Store a question that nobody can be asked now."""
         if not self._keeps:
-            return _no_channel(action)
+            return no_channel(action)
         row, new = await self._store.file(**self._row(request, action))
         if new:
-            self._emit_requested(replace(request, id=row.id), ["pending"])
+            self._events.requested(replace(request, id=row.id), ["pending"])
             logger.warning("a call to %r waits for approval: see `toolreeve approvals show %s`", request.tool, row.id)
             for channel in self.channels:
                 if isinstance(channel, Announcer):
                     await channel.announce(replace(request, id=row.id, digest=row.digest))
-        return _pending(request, row)
+        return still_pending(request, row)
 
     async def _continue(self, prior: PriorAnswer, action: Action, request: Request, version: str) -> Approval:
         """Use the answer that the client brought, unless the stored question was answered before."""
@@ -316,7 +306,7 @@ class Broker:
         except NoAnswer as problem:
             said = {"granted": None, "by": prior.channel, "channel": prior.channel}
             await self._store.refuse(row, said, f"no answer: {problem}")
-            raise _pending(request, row, _DISMISSED) from None
+            raise still_pending(request, row, DISMISSED) from None
         approver = Respondent(user=answer.approver, channel=prior.channel, is_person=False)
         outcome = await decide(self._store, row, request, answer, approver, now=self._now(), use=True)
         match outcome:
@@ -347,91 +337,16 @@ class Broker:
         question: str,
         asked: float,
     ) -> Approval:
-        outcome: Mapping[str, Any] | None = {"outcome": "withdrawn"}
         try:
-            approval = await self._accept(action, request, await answer, version)
-            outcome = _granted(approval)
-            return approval
+            approval = await self._acceptance.accept(action, request, await answer, version)
         except ToolError as refusal:
-            ended = refusal.code is not ErrorCode.APPROVAL_PENDING
-            outcome = {"outcome": _OUTCOMES[refusal.code], "note": refusal.message} if ended else None
+            self._events.refused(request, refusal, question=question, asked=asked)
             raise
-        finally:
-            if outcome is not None:
-                data = {"tool_id": request.tool, "request": question, **outcome, "waited": self._now() - asked}
-                kind = "approval_withdrawn" if outcome["outcome"] == "withdrawn" else "approval_resolved"
-                self._emit_event(kind, request, data)
-
-    def _emit_requested(self, request: Request, channels: Sequence[str]) -> None:
-        data = {
-            "tool_id": request.tool,
-            "request": request.id,
-            "sentence": sentence(request, home=self._home),
-            "danger": request.danger.value,
-            "reason": request.verdict.reason,
-            "rule": request.verdict.rule,
-            "channels": list(channels),
-            "timeout": self._timeout,
-        }
-        self._emit_event("approval_requested", request, data)
-
-    async def _accept(self, action: Action, request: Request, answer: Answer, version: str) -> Approval:
-        if answer.granted is not True:
-            raise ToolError(ErrorCode.APPROVAL_DENIED, _refused(request, answer))
-        if digest(await action.again(), version=version, request=request.id) != request.digest:
-            raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the call changed while it was being approved")
-        if not 0 <= answer.choice < len(request.choices):
-            raise ToolError(ErrorCode.PERMISSION, f"{request.heading}: the answer chose what was not offered")
-        once = Approval(
-            by=answer.by,
-            scope=Scope.ONCE,
-            note=answer.note,
-            args=answer.args,
-            digest=request.digest,
-            only=answer.only,
-        )
-        if answer.args is not None or answer.only is not None:
-            return once  # grants are about the call that was asked and all that it changes
-        once = replace(once, binding=request.binding)
-        match answer.scope:
-            case Scope.ONCE:
-                return once
-            case Scope.SESSION:
-                return await self._grant(action, request, answer, version, once)
-            case Scope.ALWAYS:
-                return await self._write(until(request.choices[answer.choice].rule, answer.expires), once)
-
-    async def _grant(self, action: Action, request: Request, answer: Answer, version: str, once: Approval) -> Approval:
-        """If the grant cannot be stored, the approval holds once."""
-        if self._grants is None:
-            return once
-        choice = request.choices[answer.choice] if answer.choice else None
-        try:
-            stored = await self._grants.add(
-                action,
-                version=version,
-                by=answer.by,
-                rule=None if choice is None else choice.rule,
-                sentence="" if choice is None else choice.sentence,
-                asked_by=request.verdict.rule,
-                expires=answer.expires,
-                uses=None if answer.uses is None else answer.uses - 1,
-            )
-        except ToolError as problem:
-            return replace(once, problem=f"the grant could not be stored: {problem}")
-        return replace(once, scope=Scope.SESSION) if stored else once
-
-    async def _write(self, rule: AlwaysRule, once: Approval) -> Approval:
-        """If the rule cannot be written, the approval holds once and carries the problem."""
-        if self._remember is None:
-            return replace(once, problem="no rule can be written here")
-        try:
-            return replace(once, scope=Scope.ALWAYS, remembered=await self._remember(rule))
-        except (OSError, ToolreeveError) as problem:
-            return replace(once, problem=f"the rule could not be written: {problem}")
-
-    def _emit_event(self, kind: str, request: Request, data: Mapping[str, Any]) -> None:
-        self._emit(Event(event=kind, task_id=request.call_id, component="approval", data=data, at=self._now()))
+        except BaseException:
+            self._events.withdrawn(request, question=question, asked=asked)
+            raise
+        self._events.granted(request, approval, question=question, asked=asked)
+        return approval
 
 
 def _flow_facts(verdict: Verdict) -> Mapping[str, Any]:
@@ -441,26 +356,6 @@ def _flow_facts(verdict: Verdict) -> Mapping[str, Any]:
     return {"provenance": [each.to_dict() for each in verdict.provenance], "requested": verdict.requested}
 
 
-def _granted(approval: Approval) -> Mapping[str, Any]:
-    return {
-        "outcome": "granted",
-        "by": approval.by,
-        "scope": str(approval.scope),
-        "note": approval.note,
-        "edited": approval.args is not None,
-        **({} if approval.only is None else {"only": list(approval.only)}),
-        "remembered": approval.remembered,
-        "problem": approval.problem,
-    }
-
-
-_OUTCOMES = {
-    ErrorCode.APPROVAL_DENIED: "denied",
-    ErrorCode.APPROVAL_TIMEOUT: "timeout",
-    ErrorCode.PERMISSION: "unanswered",
-}
-
-
 def _announces(channel: Channel) -> bool:
     return isinstance(channel, Announcer)
 
@@ -468,38 +363,3 @@ def _announces(channel: Channel) -> bool:
 def _holder(action: Action) -> str:
     peer = action.call.peer
     return holder_of(action.call.principal, "" if peer is None else peer.credential)
-
-
-def _no_channel(action: Action) -> ToolError:
-    why = grounds_of(action)
-    data = f"Tool {action.spec.name!r} (danger={action.danger.value}) requires approval but nobody can be asked"
-    return ToolError(
-        ErrorCode.PERMISSION,
-        f"{data}: {why}" if why else data,
-        suggestions=suggest_channels(action.call.origin, beforehand=action.tool.grounds is None),
-    )
-
-
-def _refused(request: Request, answer: Answer) -> str:
-    by = f" by {answer.by}" if answer.by else ""
-    note = f": {answer.note}" if answer.note else ""
-    return f"{request.heading} was refused{by}{note}{request.aside}"
-
-
-_AWAY = "nobody can be asked now"
-_DISMISSED = "the question was dismissed without an answer"
-
-
-def _pending(request: Request, waiting: PendingApproval, why: str = _AWAY) -> ToolError:
-    data = {"status": "pending", "approval_id": waiting.id, "expires": waiting.expires}
-    return ToolError(
-        ErrorCode.APPROVAL_PENDING,
-        f"{request.heading} requires approval, and {why}{request.aside}. Nothing has taken effect."
-        f" The approval {waiting.id!r} is pending: a person must decide it, in the console or on their own terminal",
-        suggestions=(
-            f"tell the person that the approval {waiting.id!r} is pending",
-            "after they have decided, repeat the call",
-        ),
-        detail=data,
-        data=data,
-    )
