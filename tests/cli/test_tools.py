@@ -46,3 +46,25 @@ def test_a_description_is_listed_to_the_end_of_its_first_paragraph(shell: Shell)
 
     assert "\n" in described
     assert calculate.endswith(" ".join(described.split("\n\n")[0].split()))
+
+
+def test_tools_that_are_not_registered_say_what_they_lack_and_what_adds_it(shell: Shell) -> None:
+    rows = {each["name"]: each for each in shell.run("tools", "--all", "--json").json}
+
+    assert rows["gmail_send"]["available"] is False
+    assert rows["anthropic_usage"]["commands"] == ["toolreeve secrets set ANTHROPIC_ADMIN_KEY"]
+    assert "terms" in rows["linkedin_jobs"]["note"]
+    printed = shell.run("tools", "--all").out
+    assert "Not registered:" in printed
+    assert "toolreeve secrets set ANTHROPIC_ADMIN_KEY" in " ".join(printed.split())
+
+
+def test_enabling_linkedin_says_that_its_terms_restrict_it(shell: Shell) -> None:
+    config = shell.home / ".config/toolreeve"
+    config.mkdir(parents=True)
+    (config / "toolreeve.toml").write_text('[connectors]\nenabled = ["linkedin_*"]\n')
+
+    printed = shell.run("tools")
+
+    assert "linkedin_jobs" in printed.out
+    assert "terms of service restrict automated access" in printed.err

@@ -32,6 +32,8 @@ def test_nothing_is_chosen_without_secrets_and_each_tool_says_what_it_lacks() ->
     )
     assert lacking["linkedin_jobs"].lacks == '"linkedin_jobs" in connectors.enabled'
     assert "terms" in lacking["linkedin_jobs"].note
+    assert lacking["github_comment"].lacks == '"github_comment" in connectors.enabled and the secret GITHUB_TOKEN'
+    assert lacking["github_comment"].commands == ("toolreeve secrets set GITHUB_TOKEN",)
 
 
 def test_secrets_are_enough_but_not_for_what_must_be_asked_for() -> None:

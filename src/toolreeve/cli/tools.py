@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolreeve.cli.options import CliCommand, current
-from toolreeve.cli.output import count, live_line, print_json, print_table, print_text
+from toolreeve.cli.output import count, live_line, note, print_json, print_table, print_text
 from toolreeve.cli.suggestions import complete_tools
 from toolreeve.core.errors import ExitStatus
 from toolreeve.core.visible import one_line, visible
@@ -30,6 +30,7 @@ PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
 def tools(name: str | None, search: str | None, provider: str | None, *, show_all: bool, connect: bool) -> int:
     """List the tools, or show one."""
     from toolreeve.cli.runtime import new_runtime, servers_with
+    from toolreeve.runtime.connectors import select_connectors
 
     runtime = new_runtime(current(), servers=servers_with(name) if name and not connect else None)
     if connect or (name and name not in runtime.tools and len(runtime.fleet)):
@@ -40,7 +41,10 @@ def tools(name: str | None, search: str | None, provider: str | None, *, show_al
         _show(runtime.tools.resolve(name).spec)
     else:
         found = runtime.tools.search(search, limit=1000) if search else runtime.tools.list()
-        _list([each.spec for each in found], _find_unavailable() if show_all else ())
+        selection = select_connectors(current().configuration())
+        _list([each.spec for each in found], selection.unavailable if show_all else ())
+        for connector in (each for each, _ in selection.chosen if each.note):
+            note(f"{', '.join(connector.tools)}: {connector.note}")
     return ExitStatus.OK
 
 
@@ -62,13 +66,6 @@ def _list(specs: Sequence["ToolSpec"], unavailable: Sequence["UnavailableTool"])
         print_text("\nNot registered:")
         lacking = [(each.name, each.lacks, _remedy(each), each.note) for each in unavailable]
         print_table(current(), ("tool", "lacks", "add it with", "note"), lacking)
-
-
-def _find_unavailable() -> Sequence["UnavailableTool"]:
-    """The tools that are not registered."""
-    from toolreeve.runtime.connectors import select_connectors
-
-    return select_connectors(current().configuration()).unavailable
 
 
 def _remedy(tool: "UnavailableTool") -> str:

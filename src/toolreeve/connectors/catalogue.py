@@ -129,8 +129,8 @@ def select(enabled: Sequence[str], find: FindSecret, find_cheaply: FindSecret) -
     unavailable: list[UnavailableTool] = []
     for connector in CONNECTORS:
         wanted = _wanted(connector, enabled)
-        look_up = find if enabled else find_cheaply
-        missing = [name for name in connector.secrets if look_up(name) is None] if wanted else []
+        look_up = find if enabled and wanted else find_cheaply
+        missing = [name for name in connector.secrets if look_up(name) is None]
         usable = () if missing else wanted
         if usable:
             chosen.append((connector, usable))
