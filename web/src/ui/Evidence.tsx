@@ -1,7 +1,7 @@
 /** What a call says and would do: its arguments, its effects, its command taken apart. */
 import { IconShieldHalf } from "@tabler/icons-react";
 import type { Part, Target } from "../api/types";
-import { plainJson } from "./format";
+import { count, plainJson } from "./format";
 import { Visible } from "./Visible";
 import s from "./Evidence.module.css";
 
@@ -64,7 +64,7 @@ export function Command({ text, parts }: { text: string; parts: Part[] }) {
         <IconShieldHalf size={15} aria-hidden className="dim" />
         <span className="b">The command, taken apart</span>
         <span className="dim sm right no-phone">
-          {unknown} of {parts.length} parts not known
+          {unknown ? `${unknown} of ${count(parts.length, "part")} not known` : "all of it is known"}
         </span>
       </header>
       <pre className="pre flat" tabIndex={0}>

@@ -7,6 +7,7 @@ import { Copy } from "../../ui/controls";
 import { count } from "../../ui/format";
 import { Failed, Loading } from "../../ui/states";
 import { Tabs } from "../../ui/Tabs";
+import { Prose } from "../../ui/Visible";
 import { Clients } from "./Clients";
 import { Tokens } from "./Tokens";
 
@@ -73,7 +74,9 @@ function Doctor() {
                     <CheckSign state={check.state} />
                   </td>
                   <td className="b">{check.name}</td>
-                  <td className="mid">{check.found}</td>
+                  <td className="mid">
+                    <Prose text={check.found} />
+                  </td>
                   <td>
                     {check.fix && (
                       <span className="row">
@@ -121,7 +124,9 @@ function Area({ name, checks }: { name: string; checks: Check[] }) {
                 <CheckSign state={check.state} />
               </td>
               <td className="nm">{check.name}</td>
-              <td className="mid sm">{check.found}</td>
+              <td className="mid sm">
+                <Prose text={check.found} />
+              </td>
             </tr>
           ))}
         </tbody>
