@@ -27,6 +27,14 @@ def senseless(_: dict[str, Any]) -> Any:
     return {"status": True}
 
 
+def nested(_: dict[str, Any]) -> Any:
+    return {"status": ["approve"]}
+
+
+def endless(_: dict[str, Any]) -> Any:
+    return {"status": "approve", "score": 10**400}
+
+
 def truthy(_: dict[str, Any]) -> Any:
     return "approve"
 

@@ -198,3 +198,50 @@ def test_the_files_may_be_named_by_the_environment(tmp_path: Path) -> None:
     assert configuration.settings.approval.auto_approval_file == str(path)
     assert configuration.settings.approval.governors_file == str(path)
     assert str(path) in configuration.governing, "no tool may change it"
+
+
+REJECTED = """
+- id: no-push
+  applies_to: [bash]
+  parameters: {command_prefix: [git push]}
+  decision: {type: reject, reason: never}
+- id: no-vault
+  applies_to: [bash]
+  include_paths: ["vault/**"]
+  decision: {type: reject, reason: never}
+- id: the rest
+  applies_to: [bash]
+  parameters: {command_prefix: [git, rm, mv]}
+  decision: {type: approve}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "by"),
+    [
+        ("git push", "no-push"),
+        ("git 'push' x", "no-push"),
+        ('git pu""sh x', "no-push"),
+        ("git \\push x", "no-push"),
+        ("git -C . push x", "no-push"),
+        ("git --no-pager push x", "no-push"),
+        ("/usr/bin/git push x", "no-push"),
+        ("rm vault/a", "no-vault"),
+        ("rm -r vault", "no-vault"),
+        ("mv vault moved", "no-vault"),
+        ("rm -r va*", "no-vault"),
+        ("rm -r other", "the rest"),
+    ],
+)
+async def test_no_spelling_takes_a_call_past_a_rejection_to_a_wider_approval(
+    world: World, command: str, by: str
+) -> None:
+    for folder in ("vault", "other"):
+        (world.workspace / folder).mkdir()
+        (world.workspace / folder / "a").write_text("x")
+    async with reeve_with(world, REJECTED, approve=Person()) as reeve:
+        await reeve.call("bash", command=command)
+        history = await reeve.approvals.history()
+
+    assert [each["source"] for each in history["permissionDecisions"]] == [f"policy:{by}"]
+    assert (world.workspace / "vault/a").exists()

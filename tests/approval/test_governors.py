@@ -79,7 +79,7 @@ async def test_governors_alone_approve_only_if_the_operator_said_so(world: World
     assert allowed.meta.approved_by == "governor:approve"
 
 
-@pytest.mark.parametrize("other", ["attention", "broken", "senseless", "truthy", "missing"])
+@pytest.mark.parametrize("other", ["attention", "broken", "senseless", "nested", "endless", "truthy", "missing"])
 @pytest.mark.parametrize("policies", ["", APPROVE_MD % ""])
 async def test_whatever_is_not_a_plain_approval_goes_to_a_person(world: World, other: str, policies: str) -> None:
     person = Person()

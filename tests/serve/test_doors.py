@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import yaml
 
 from tests.serve.api.api_server import serving
@@ -66,3 +67,36 @@ async def test_a_token_for_reading_lists_what_reads_and_one_for_metrics_no_tools
     assert [each.status_code for each in answers] == [200, 200, 403]
     assert ["write_file" in each.text for each in answers] == [False, True, False]
     assert "read_file" in answers[0].text
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+async def call_over_mcp(client: httpx2.AsyncClient, name: str, args: dict[str, str], token: dict[str, str]) -> str:
+    """The status and text of a call that takes the fast path."""
+    params = {"name": name, "arguments": args, "_meta": META}
+    kinds = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28"}
+    headers = {**token, **kinds, "mcp-method": "tools/call", "mcp-name": name}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = await client.post("/mcp", json=body, headers=headers)
+    return f"{answer.status_code} {answer.text}"
+
+
+async def test_a_revoked_token_is_refused_on_a_connection_that_it_used(world: World) -> None:
+    async with serving(world.reeve()) as server, httpx2.AsyncClient(base_url=server.url) as client:
+        before = [await call_over_mcp(client, "calculate", {"expression": "1"}, {}) for _ in range(2)]
+        token = await server.token(Role.OPERATOR)
+        (number,) = server.secrets.values()
+        async with httpx2.AsyncClient(base_url=server.url) as other:
+            used = [await call_over_mcp(other, "calculate", {"expression": "1"}, token) for _ in range(2)]
+            await server.reeve.credentials.revoke(number)
+            await server.until(token, 401)
+            after = await call_over_mcp(other, "calculate", {"expression": "1"}, token)
+        without = await call_over_mcp(client, "calculate", {"expression": "1"}, {})
+
+    assert [each[:3] for each in (*before, *used)] == ["200"] * 4
+    assert (after, without) == ("401 unknown bearer token", "401 a bearer token is required")

@@ -19,6 +19,8 @@ from tests.serve.api.api_server import ApiServer, serving
 from tests.world import World
 from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.policy import Policy
+from toolreeve.core.call import Role
+from toolreeve.serve.tokens import AccessScope
 
 HOOKS = "/api/v1/webhooks"
 RETRY = {"initial_delay": 0.01, "max_delay": 0.02, "max_attempts": 3}
@@ -218,3 +220,15 @@ async def test_nothing_is_lost_when_the_process_is_killed(world: World) -> None:
         await second.wait()
 
     assert len(seen) == 5
+
+
+async def test_the_record_does_not_tell_the_url_to_those_who_may_not_manage(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        clerk = await server.token(Role.OPERATOR, scopes=[AccessScope.READ, AccessScope.APPROVE])
+        body = {"url": "https://hooks.example.com/services/T00/private"}
+        async with server.browser() as browser:
+            added = await browser.post("/api/v1/webhooks", json=body)
+        told = await server.client.get("/api/v1/audit?kind=webhook", headers=clerk)
+
+    assert (added.status_code, [each["host"] for each in told.json()["records"]]) == (200, ["hooks.example.com"])
+    assert "private" not in told.text

@@ -53,10 +53,9 @@ class AutoPolicy:
     def matches(self, action: Action, covers: Covers) -> bool:
         if not any(fnmatchcase(name, pattern) for pattern in self.applies_to for name in _names(action)):
             return False
-        fits = (self._fits_paths(action), self._fits_parameters(action, covers))
-        return all(fits)
+        return self._fits_paths(action, covers) and self._fits_parameters(action, covers)
 
-    def _fits_paths(self, action: Action) -> bool:
+    def _fits_paths(self, action: Action, covers: Covers) -> bool:
         if not self.include_paths and not self.exclude_paths:
             return True
         surely = self.type is AutoType.APPROVE
@@ -65,7 +64,17 @@ class AutoPolicy:
         if surely and (len(paths) < len(effects) or any(effect.reach is not Reach.EXACT for effect in effects)):
             return False
         fitting = [path for path in paths if self._fits_path(path, action.root)]
-        return bool(paths) and (len(fitting) == len(paths) if surely else bool(fitting))
+        if surely:
+            return bool(paths) and len(fitting) == len(paths)
+        return bool(fitting) or self._may_reach(action, covers)
+
+    def _may_reach(self, action: Action, covers: Covers) -> bool:
+        """Whether an effect beyond one path may touch one of ours: a folder stands for all that is in it."""
+        if not self.include_paths or all(effect.reach is Reach.EXACT for effect in action.effects):
+            return False
+        target = {"glob": list(self.include_paths)}
+        rule = {"tool": action.spec.name, "decision": "ask", "effect": sorted(_FILE_EFFECTS), "target": target}
+        return covers(rule, action)
 
     def _fits_path(self, path: str, root: str) -> bool:
         included = not self.include_paths or any(_is_path(path, each, root) for each in self.include_paths)
@@ -81,17 +90,11 @@ class AutoPolicy:
         return True
 
     def _fits_command(self, action: Action, prefixes: Sequence[str], covers: Covers) -> bool:
-        """An approval covers every simple command of the parsed command; a rejection any text that looks like it."""
+        """An approval covers every simple command of the parsed command; a rejection suspects any that may be one."""
+        rule = {"tool": action.spec.name, "program": list(prefixes)}
         if self.type is AutoType.APPROVE:
-            rule = {
-                "tool": action.spec.name,
-                "decision": "allow",
-                "program": list(prefixes),
-                "max_danger": action.danger.value,
-            }
-            return covers(rule, action)
-        text = " ".join(str(action.args.get("command", "")).split())
-        return any(re.search(rf"(?<![\w./-]){re.escape(' '.join(each.split()))}(?![\w-])", text) for each in prefixes)
+            return covers({**rule, "decision": "allow", "max_danger": action.danger.value}, action)
+        return covers({**rule, "decision": "ask"}, action)
 
 
 def find_policy(policies: Sequence[AutoPolicy], action: Action, covers: Covers) -> AutoPolicy | None:

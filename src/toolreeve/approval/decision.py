@@ -13,6 +13,7 @@ from toolreeve.core.call import Role
 VIEWER = "a viewer may not answer approvals: it needs the role operator or admin"
 OWN = "this call needs {count} approvals, and its own caller may give none of them"
 EACH_TIME = "this call needs {count} approvals each time: allow it once"
+UNNAMED = "this call needs {count} approvals, and a link does not say who answers: log in to approve it"
 AGAIN = "this call needs {count} approvals by different people"
 
 
@@ -88,12 +89,13 @@ Outcome = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Respondent:
     """Who answers: `user` is the principal, `channel` how they were reached. Programs that answer for somebody
-    (`is_person` False) need no time to read."""
+    (`is_person` False) need no time to read. The holder of a link may be anyone (`is_named` False)."""
 
     user: str
     channel: str
     role: Role = Role.OPERATOR
     is_person: bool = True
+    is_named: bool = True
 
 
 async def decide(
@@ -150,15 +152,22 @@ def _find_obstacle(
         return TooEarly(seconds=dead_time - elapsed)
     if answer.granted is not True:
         return None
-    if request.approvals > 1 and approver.user == request.principal.user:
-        return NotAllowed(reason=OWN.format(count=request.approvals))
-    if request.approvals > 1 and answer.scope is not Scope.ONCE:
-        return NotAllowed(reason=EACH_TIME.format(count=request.approvals))
+    if request.approvals > 1 and (reason := _find_four_eyes_reason(request, answer, approver)):
+        return NotAllowed(reason=reason.format(count=request.approvals))
     if answer.scope is Scope.ALWAYS and request.withheld:
         return NotAllowed(reason=f"not always: {request.withheld}")
     if not 0 <= answer.choice < max(1, len(request.choices)):
         return Invalid(problem=f"choice {answer.choice} was not offered")
     return None
+
+
+def _find_four_eyes_reason(request: Request, answer: Answer, approver: Respondent) -> str:
+    """Why an approval is none of those by different people; empty if it may be."""
+    if not approver.is_named:
+        return UNNAMED
+    if approver.user == request.principal.user:
+        return OWN
+    return "" if answer.scope is Scope.ONCE else EACH_TIME
 
 
 def describe(obstacle: Outcome) -> str:

@@ -163,14 +163,13 @@ class Governors:
     async def _ask(self, governor: GovernorSpec, body: Mapping[str, Any]) -> GovernorResult:
         try:
             async with asyncio.timeout(governor.timeout_ms / 1000):
-                reply = await self._reply(governor, body)
+                return read_reply(governor.id, await self._reply(governor, body))
         except TimeoutError:
             return _failed(governor, f"did not answer within {governor.timeout_ms} ms (timeout_ms)")
         except ToolError as problem:
             return _failed(governor, problem.message)
         except Exception as problem:  # the governor's own code: whatever it raises is no approval
             return _failed(governor, f"{type(problem).__name__}: {problem}")
-        return read_reply(governor.id, reply)
 
     async def _reply(self, governor: GovernorSpec, body: Mapping[str, Any]) -> Any:
         match governor.type:

@@ -12,7 +12,6 @@ from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.errors import ToolreeveError
-from toolreeve.core.verdict import Decision
 from toolreeve.policy.layers import ruled
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.policy.state import PolicyState
@@ -38,7 +37,8 @@ def find_offers(action: Action, state: PolicyState) -> Sequence[Offer]:
 
 
 def covers(rule: Mapping[str, Any], action: Action, state: PolicyState) -> bool:
-    """Whether the rule alone allows the call. A rule for confined commands covers what a trial changed, no more."""
+    """Whether the rule alone decides about the call: an allow must be proved, an ask only suspects. A rule for confined
+    commands covers what a trial changed, no more."""
     if rule.get("confined") and not action.tried:
         return False
     try:
@@ -52,7 +52,7 @@ def covers(rule: Mapping[str, Any], action: Action, state: PolicyState) -> bool:
     except ToolreeveError:
         return False
     verdict = ruled(action, alone.narrowed(action))
-    return verdict is not None and verdict.decision is Decision.ALLOW
+    return verdict is not None and verdict.decision.word == rule["decision"]
 
 
 def _offer_programs(action: Action) -> Offer | None:

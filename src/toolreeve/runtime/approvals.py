@@ -25,6 +25,8 @@ from toolreeve.core.errors import ToolError, ToolreeveError
 from toolreeve.core.grants import Grant, GrantStore
 from toolreeve.record.pending import PENDING, STATES, ListedRow, PendingRow, PendingStore
 
+LINK = "link"
+"""The channel of whoever holds a link."""
 SETTLED = tuple(state for state in STATES if state != PENDING)
 _STATES: Mapping[str, Sequence[str]] = {"all": (), "settled": SETTLED, **{state: (state,) for state in STATES}}
 CheckArguments = Callable[[str, Mapping[str, Any]], None]
@@ -165,7 +167,7 @@ class Approvals:
         if answer not in ("allow", "deny"):
             return Invalid(problem=f"the answer must be 'allow' or 'deny', not {answer!r:.40}")
         return await self.decide(
-            claim.question, answer=answer, by="holder", digest=claim.digest, note=note, channel="link"
+            claim.question, answer=answer, by="holder", digest=claim.digest, note=note, channel=LINK
         )
 
     @property
@@ -220,7 +222,7 @@ class Approvals:
 
 def _approver(by: Principal | str, channel: str) -> Respondent:
     if isinstance(by, str):
-        return Respondent(user=by, channel=channel)
+        return Respondent(user=by, channel=channel, is_named=channel != LINK)
     return Respondent(user=by.user, role=by.role, channel=channel)
 
 

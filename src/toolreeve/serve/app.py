@@ -68,6 +68,10 @@ class Application:
     def requires_token(self) -> bool:
         return bool(self._access.tokens)
 
+    def access_version(self) -> int:
+        """Another one whenever a head that was admitted may have to be refused."""
+        return self._access.tokens.version
+
     def find_fast_handler(
         self, target: bytes, headers: Sequence[Header], connection: HttpProtocol
     ) -> FastHandler | None:
@@ -167,6 +171,7 @@ class HttpServer(Server):
         entrance = SharedServerState(
             usage=Usage(limits),
             find_fast_handler=application.find_fast_handler,
+            access_version=application.access_version,
             admit=None if application.requires_token else find_allowed_uid,
             websockets=WEBSOCKET.encode(),
         )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PATH = "/approve/{token}"
 MAX_FORM = 16_384
+_HEADERS = {"cache-control": "no-store", "referrer-policy": "same-origin"}
+"""With no-referrer a browser sends the form with `Origin: null`, which is refused."""
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex"><title>Toolreeve</title></head><body><main>{}</main></body></html>
@@ -93,4 +95,5 @@ async def _read(request: Request) -> bytes:
 
 
 def _page(body: str, status: int = 200) -> Response:
-    return HTMLResponse(_PAGE.format(body), status, {**security_headers(), "cache-control": "no-store"})
+    headers = {**security_headers(), **_HEADERS}
+    return HTMLResponse(_PAGE.format(body), status, headers)

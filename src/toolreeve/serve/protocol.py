@@ -47,14 +47,16 @@ _FOREIGN_USER = PlainTextResponse(
 class SharedServerState:
     """What the connections of one server share.
 
-    `find_fast_handler` returns the fast path for the target and headers of a POST. `admit` returns the uid of the peer
-    process, None if it is not allowed; it is used if no token is required. `websockets` is the path of WebSockets.
+    `find_fast_handler` returns the fast path for the target and headers of a POST; it is asked again whenever
+    `access_version` returns another number. `admit` returns the uid of the peer process, None if it is not allowed; it
+    is used if no token is required. `websockets` is the path of WebSockets.
     """
 
     usage: Usage
     find_fast_handler: Callable[[bytes, Sequence[Header], "HttpProtocol"], FastHandler | None]
     admit: Callable[[socket.socket], int | None] | None = None
     websockets: bytes = b""
+    access_version: Callable[[], int] = int
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -82,7 +84,7 @@ class HttpProtocol(asyncio.Protocol):
         self._loop = _loop or asyncio.get_running_loop()
         self._deadline = ConnectionDeadline(self._loop, self._expired)
         self._refusal: AccessRefused | None = None
-        self._last_head: tuple[bytes, list[Header]] | None = None
+        self._last_head: tuple[int, bytes, list[Header]] | None = None
         self._last_fast_handler: FastHandler | None = None
         self._half_closed = False
         self._closing = False
@@ -220,12 +222,14 @@ class HttpProtocol(asyncio.Protocol):
         return exchange
 
     def _find_fast_handler(self, exchange: HttpExchange) -> FastHandler | None:
-        """A head that repeats the previous one, except for the content-length, is not checked again."""
+        """A head that repeats the previous one, except for the content-length, is not checked again while the same
+        credentials are accepted."""
         if exchange.method != b"POST" or not exchange.keep_alive or exchange.expects_continue:
             return None
         if self._app is _FOREIGN_USER:
             return None
-        head = exchange.target, [each for each in exchange.headers if each[0] != b"content-length"]
+        version = self._shared.access_version()
+        head = version, exchange.target, [each for each in exchange.headers if each[0] != b"content-length"]
         if head != self._last_head:
             self._last_head = head
             self._last_fast_handler = self._shared.find_fast_handler(exchange.target, exchange.headers, self)

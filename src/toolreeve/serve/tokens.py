@@ -88,6 +88,8 @@ class Tokens:
         self._sessions: dict[bytes, Credential] = {}
         self._now = now
         self._required = bool(self._configured)
+        self.version = 0
+        """Another one whenever other credentials are accepted: what was concluded from them holds no longer."""
 
     def __bool__(self) -> bool:
         return self._required
@@ -119,6 +121,8 @@ class Tokens:
         stored: dict[str, dict[bytes, Credential]] = {TOKEN: {}, SESSION: {}, LINK: {}}
         for row in rows:
             stored[row.kind][row.digest] = credential_of(row)
+        if (self._stored, self._sessions) != (stored[TOKEN], stored[SESSION]):
+            self.version += 1
         self._stored = stored[TOKEN]
         self._sessions = stored[SESSION]
         self._required = self._required or bool(self._stored)

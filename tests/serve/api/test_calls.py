@@ -3,6 +3,7 @@
 from tests.serve.api.api_server import serving
 from tests.world import World
 from toolreeve.config.sections.policy import Policy
+from toolreeve.core.call import Role
 
 
 async def test_the_list_pages_by_cursor_and_filters(world: World) -> None:
@@ -61,3 +62,16 @@ async def test_undo_restores_a_file_and_the_list_says_so(world: World) -> None:
 
     assert (undone.status_code, file.read_text()) == (200, "before"), undone.text
     assert (before["undoable"], before["undone"], after["undoable"], after["undone"]) == (True, False, False, True)
+
+
+async def test_a_token_without_the_tool_undo_undoes_nothing(world: World) -> None:
+    file = world.workspace / "a.txt"
+    file.write_text("before")
+    async with serving(world.reeve(settings=world.settings(policy=Policy(mode="accept_edits")))) as server:
+        whole = await server.token(Role.ADMIN, "ada")
+        narrow = await server.token(Role.ADMIN, "ada", tools=["calculate"])
+        call = await server.call("write_file", {"path": "a.txt", "content": "after"}, headers=whole)
+        made = call.json()["meta"]["call_id"]
+        refused = await server.client.post(f"/api/v1/calls/{made}/undo", json={}, headers=narrow)
+
+    assert (refused.status_code, file.read_text()) == (404, "after")

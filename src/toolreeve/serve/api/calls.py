@@ -156,7 +156,8 @@ async def undo_call(request: ApiRequest, call_id: str, body: UndoBody) -> Respon
     last = (await find_records(request, call_id))[-1]
     decides = AccessScope.APPROVE in request.credential.scopes
     scope = RecordScope.ALL if decides else RecordScope.USER
-    call = new_call(request, "undo", {"call_id": last.call_id, "force": body.force}, record_scope=scope)
+    tool = find_tool(request, "undo").spec.name
+    call = new_call(request, tool, {"call_id": last.call_id, "force": body.force}, record_scope=scope)
     if decides:
         call.peer = DecidingPeer(call.session, request.credential)
     return await run_call(request, call)
