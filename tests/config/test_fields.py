@@ -20,6 +20,7 @@ def test_every_setting_is_described_and_has_a_variable_of_its_own_unless_it_is_m
         "principal.roles",
         "commands.env",
         "serve.tokens",
+        "serve.oidc",
         "mcp_servers",
     ]
     assert not set(variables) & set(ALIASES)
