@@ -6,13 +6,22 @@ from collections.abc import Iterable
 from toolreeve.config import Configuration
 from toolreeve.config.secrets import SecretSource
 from toolreeve.connectors.catalogue import Selection, ServiceUrls, select
+from toolreeve.core.errors import ConfigError
 from toolreeve.core.secrets.redactor import Redactor
 
 
 def select_connectors(configuration: Configuration) -> Selection:
     """Raises ConfigError for an unknown name in `connectors.enabled`."""
     source = configuration.secret_source
-    return select(configuration.settings.connectors.enabled, source.find, source.find_without_keyring)
+
+    def find_cheaply(name: str) -> str | None:
+        """A secrets file that cannot be used stops no runtime that may not need it; whoever uses it is told."""
+        try:
+            return source.find_without_keyring(name)
+        except ConfigError:
+            return None
+
+    return select(configuration.settings.connectors.enabled, source.find, find_cheaply)
 
 
 def service_urls(configuration: Configuration) -> ServiceUrls:
