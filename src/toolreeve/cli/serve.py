@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port to listen on; 0 picks a free one.")
 @toolset_options
 def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, search: bool | None) -> int:  # noqa: ARG001
-    """Serve the console, REST, MCP and metrics over HTTP until stopped."""
+    """Serve the console, REST, MCP, A2A and metrics over HTTP until stopped."""
     from toolreeve.runtime.build import check_workspace
     from toolreeve.serve.app import bind, check_exposure
     from toolreeve.serve.mcp.stdio import run
@@ -66,7 +66,7 @@ async def _serve(
     from toolreeve.serve.access import new_access_control
     from toolreeve.serve.api.router import PREFIX
     from toolreeve.serve.app import MCP, HttpServer
-    from toolreeve.serve.doors import new_application
+    from toolreeve.serve.doors import A2A_MISSING, has_a2a, new_application
     from toolreeve.serve.limits import describe, read_limits
     from toolreeve.serve.login import new_link
     from toolreeve.serve.mcp.door import new_view, prefixes
@@ -99,6 +99,7 @@ async def _serve(
     ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}")
+        note(f"A2A at {url}/a2a" if has_a2a() else A2A_MISSING)
         note(f"at most {'; '.join(describe(limits))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.credentials, time.time(), url)}")

@@ -369,6 +369,9 @@ class PendingStore:
         """How many are pending."""
         return await self._table.count(now=self._now())
 
+    async def last_change(self) -> int:
+        return await self._table.last_change()
+
     async def changes(self, since: int | None = None) -> AsyncIterator[ListedRow]:
         """Every row that changes after `since`, in any process, forever; `changed` of the last one continues there."""
         last = await self._table.last_change() if since is None else since

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from toolreeve.record.sqlite.grants import SqliteGrants
     from toolreeve.record.sqlite.pending import SqlitePending
     from toolreeve.record.sqlite.pins import SqlitePins
+    from toolreeve.record.sqlite.tasks import SqliteTasks
     from toolreeve.record.sqlite.webhooks import SqliteWebhooks
 
 T = TypeVar("T")
@@ -42,6 +43,12 @@ class Store(Engine):
         from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
 
         return SqliteAgentRuns(self)
+
+    @property
+    def tasks(self) -> "SqliteTasks":
+        from toolreeve.record.sqlite.tasks import SqliteTasks
+
+        return SqliteTasks(self)
 
     @property
     def credentials(self) -> "SqliteCredentials":

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from toolreeve.policy.explanation import Explanation
     from toolreeve.record.agent_runs import AgentRunTable
     from toolreeve.record.credentials import CredentialTable
+    from toolreeve.record.tasks import TaskTable
     from toolreeve.record.webhooks import WebhookTable
     from toolreeve.runtime.approvals import Approvals
     from toolreeve.runtime.channels import Approve
@@ -491,6 +492,11 @@ class Toolreeve:
     def agent_runs(self) -> "AgentRunTable":
         """The recorded runs of agents."""
         return self._parts.store.agent_runs
+
+    @property
+    def tasks(self) -> "TaskTable":
+        """The tasks of other agents."""
+        return self._parts.store.tasks
 
     async def note(self, kind: str, body: Mapping[str, Any]) -> None:
         """Record an event that is not a call. Returns when it is on disk."""

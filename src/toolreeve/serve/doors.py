@@ -1,7 +1,8 @@
-"""All doors as one HTTP application: MCP, REST, metrics, console."""
+"""All doors as one HTTP application: MCP, REST, A2A, console."""
 
 import asyncio
 import contextlib
+import importlib.util
 import random
 import time
 from collections.abc import AsyncIterator
@@ -36,8 +37,10 @@ from toolreeve.serve.webhook_dispatcher import WebhookDispatcher
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
+    from toolreeve.serve.a2a.door import A2aDoor
 
 TOKEN_CHECK_SECONDS = 1.0
+A2A_MISSING = "A2A is off: it needs the extra 'a2a': pip install 'toolreeve[a2a]'"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -84,8 +87,27 @@ async def new_application(
         for work in (feed.run(), webhooks.run(), _follow_tokens(services)):
             stack.push_async_callback(_end, asyncio.create_task(work))
         stack.push_async_callback(services.running.close)
+        routes = _routes(mcp, services)
+        public = _public_routes(services, oidc)
+        if (a2a := _new_a2a_door(services, access)) is not None:
+            await stack.enter_async_context(a2a.open())
+            routes += a2a.routes()
+            public = [*a2a.public_routes(), *public]
         stack.callback(stop)
-        yield Application(access, _routes(mcp, services), stop, _public_routes(services, oidc))
+        yield Application(access, routes, stop, public)
+
+
+def has_a2a() -> bool:
+    """Whether the extra `a2a` is installed. Imports nothing of it."""
+    return all(importlib.util.find_spec(name) is not None for name in ("a2a", "sse_starlette"))
+
+
+def _new_a2a_door(services: ApiServices, access: AccessControl) -> "A2aDoor | None":
+    if not has_a2a():
+        return None
+    from toolreeve.serve.a2a.door import A2aDoor
+
+    return A2aDoor(services.reeve, services.views, access, services.now)
 
 
 def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:

@@ -237,4 +237,29 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE INDEX approvals_expiry ON approvals (state, expires)
     """,
+    """
+    CREATE TABLE tasks (
+        id       TEXT PRIMARY KEY,
+        owner    TEXT NOT NULL,
+        created  REAL NOT NULL,
+        context  TEXT NOT NULL,
+        state    TEXT NOT NULL,
+        body     BLOB NOT NULL,
+        turn     BLOB NOT NULL,
+        last     INTEGER NOT NULL,
+        question TEXT NOT NULL,
+        process  TEXT NOT NULL,
+        ended    INTEGER NOT NULL,
+        changed  REAL NOT NULL
+    );
+    CREATE INDEX tasks_owner ON tasks (owner, changed, id);
+    CREATE INDEX tasks_question ON tasks (question) WHERE question != '';
+    CREATE INDEX tasks_unended ON tasks (created, id) WHERE ended = 0;
+    CREATE TABLE task_events (
+        task   TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        body   BLOB NOT NULL,
+        PRIMARY KEY (task, number)
+    ) WITHOUT ROWID
+    """,
 )

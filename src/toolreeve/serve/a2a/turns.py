@@ -1,0 +1,216 @@
+"""A2A turns: the calls of a task on the road, parked while a person decides.
+
+A turn ends at its first failure. At a question the task is stored with it, and nothing waits in memory: whoever decides
+it, here or elsewhere, before or after a restart, the call is made again and uses the answer once. A call that a dead
+process had begun is never repeated.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from a2a.types import Artifact, Message, Part, TaskState
+
+from toolreeve.approval.request import Request
+from toolreeve.core.call import Principal, Role, ToolCall, new_id
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.peer import DEFERRED, Deferred
+from toolreeve.core.result import Failed, ToolResult
+from toolreeve.record.pending import EXPIRED, PENDING, WITHDRAWN
+from toolreeve.record.tasks import KEPT, TaskRow
+from toolreeve.serve.a2a.board import TaskBoard
+from toolreeve.serve.a2a.parts import data_part, describe_question, new_artifact, state_of
+
+if TYPE_CHECKING:
+    from toolreeve.runtime.toolreeve import Toolreeve
+
+MAX_RUNNING = 256
+_logger = logging.getLogger(__name__)
+
+
+class TaskPeer:
+    """The agent that called. Its questions are stored; the task waits, the call does not."""
+
+    wants_progress = False
+    can_ask = True
+    defers = True
+    decision = None
+
+    def __init__(self, session: str, credential: str) -> None:
+        self.session = session
+        self.credential = credential
+        self.question = ""
+
+    async def ask(self, request: Request) -> Deferred:
+        self.question = request.id
+        return DEFERRED
+
+    async def progress(self, text: str) -> None:
+        """Not wanted."""
+
+
+class Turns:
+    """`is_valid` says whether the credential with this id is still accepted."""
+
+    def __init__(self, reeve: "Toolreeve", board: TaskBoard, is_valid: Callable[[str], bool]) -> None:
+        self._reeve = reeve
+        self._board = board
+        self._is_valid = is_valid
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._running) >= MAX_RUNNING
+
+    def start(self, row: TaskRow) -> None:
+        task = asyncio.create_task(self._run(row))
+        self._running[row.id] = task
+        task.add_done_callback(lambda ended: self._forget(row.id, ended))
+
+    def _forget(self, number: str, ended: "asyncio.Task[None]") -> None:
+        if self._running.get(number) is ended:
+            del self._running[number]
+        if not ended.cancelled() and (problem := ended.exception()) is not None:
+            _logger.error("task %s: its turn failed", number, exc_info=problem)
+
+    async def wait(self, number: str) -> None:
+        """Until the turn has ended or asks something."""
+        if (task := self._running.get(number)) is not None:
+            await asyncio.wait({task})
+
+    async def resume(self, row: TaskRow) -> None:
+        """Continue a task whose question is settled. Does nothing if it is not, or if somebody else does."""
+        found = await self._reeve.approvals.store.find(row.question)
+        state = WITHDRAWN if found is None else found.state
+        if state == PENDING:
+            return
+        if state in (EXPIRED, WITHDRAWN):
+            await self._end(row, TaskState.TASK_STATE_CANCELED, f"the question {row.question} has {_ENDS[state]}")
+        elif not self._is_valid(row.turn["credential"]):
+            await self._end(row, TaskState.TASK_STATE_FAILED, "the credential of this task is no longer accepted")
+        else:
+            process = self._reeve.journal.process
+            turn = {**row.turn, "call": new_id()}
+            taken = await self._board.publish(
+                row, TaskState.TASK_STATE_WORKING, question="", process=process, turn=turn
+            )
+            if taken is not None:
+                self.start(taken)
+
+    async def cancel(self, row: TaskRow) -> TaskRow | None:
+        """None if it changed meanwhile. Its question is withdrawn, and its call is stopped."""
+        parts = [Part(text="canceled by its caller")]
+        done = await self._board.publish(row, TaskState.TASK_STATE_CANCELED, parts=parts, question="", process="")
+        if done is not None and row.question:
+            await self._withdraw(row.question)
+        elif done is not None:
+            self._reeve.cancel(row.turn["call"])
+        return done
+
+    async def recover(self) -> int:
+        """Continue what was answered while nobody ran here, and end what a dead process had begun. Returns the last
+        change of a question that is accounted for."""
+        since = await self._reeve.approvals.store.last_change()
+        now = self._board.now()
+        await self._board.table.sweep(before=now - KEPT)
+        for row in await self._board.table.unended():
+            if row.question:
+                await self.resume(row)
+            elif row.process != self._reeve.journal.process and not await self._reeve.journal.is_alive(row.process):
+                await self._end(row, TaskState.TASK_STATE_FAILED, _LOST.format(call=row.turn["call"]))
+        return since
+
+    async def follow_answers(self, since: int) -> None:
+        """Resume tasks as their questions are settled after the change `since`, in whatever process."""
+        async with aclosing(self._reeve.approvals.changes(since)) as changes:
+            async for change in changes:
+                if change.state == PENDING:
+                    continue
+                try:
+                    for row in await self._board.table.waiting_for(change.id):
+                        await self.resume(row)
+                except ToolError:
+                    _logger.warning("the task of question %s cannot be continued just now", change.id)
+
+    async def close(self) -> None:
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _run(self, row: TaskRow) -> None:
+        current: TaskRow | None = row
+        while current is not None and not current.ended and not current.question:
+            requested = current.turn["calls"][current.turn["next"]]
+            peer = TaskPeer(current.turn["session"], current.turn["credential"])
+            result = await self._reeve.run(_new_call(current, requested, peer))
+            current = await self._settle(current, requested["id"], result, peer.question)
+
+    async def _settle(self, row: TaskRow, number: str, result: ToolResult, question: str) -> TaskRow | None:
+        if isinstance(result, Failed) and result.error.code is ErrorCode.APPROVAL_PENDING and question:
+            return await self._park(row, question)
+        state = state_of(result)
+        artifact = new_artifact(number, result)
+        place = row.turn["next"] + 1
+        turn = {**row.turn, "next": place, "call": new_id()}
+        if isinstance(result, Failed):
+            return await self._end(row, state, self._failure(row, result), artifact=artifact, turn=turn)
+        if place == len(row.turn["calls"]):
+            return await self._board.publish(row, state, artifact=artifact, turn=turn, process="")
+        return await self._board.publish(row, artifact=artifact, turn=turn)
+
+    def _failure(self, row: TaskRow, result: Failed) -> str:
+        left = len(row.turn["calls"]) - row.turn["next"] - 1
+        rest = f" The {left} calls after it were not made." if left else ""
+        return f"{result.error.message}{rest}"
+
+    async def _park(self, row: TaskRow, question: str) -> TaskRow | None:
+        card = await self._reeve.approvals.show(question)
+        described = {} if card is None else describe_question(card)
+        parts = [Part(text=str(described.get("prompt", ""))), data_part({"input_required": described})]
+        state = TaskState.TASK_STATE_INPUT_REQUIRED
+        parked = await self._board.publish(row, state, parts=parts, question=question, process="")
+        if parked is None:
+            await self._withdraw(question)
+            return None
+        await self.resume(parked)  # somebody may have decided it already
+        return parked
+
+    async def _withdraw(self, question: str) -> None:
+        """Unless another task waits for the same question."""
+        if not await self._board.table.waiting_for(question):
+            await self._reeve.approvals.store.withdraw(question)
+
+    async def _end(
+        self, row: TaskRow, state: TaskState, text: str, *, artifact: Artifact | None = None, **changes: Any
+    ) -> TaskRow | None:
+        parts = [Part(text=text)]
+        return await self._board.publish(row, state, parts=parts, artifact=artifact, question="", process="", **changes)
+
+    async def ask_again(self, row: TaskRow, said: Message) -> TaskRow | None:
+        """The answer was neither yes nor no."""
+        card = await self._reeve.approvals.show(row.question)
+        described = {} if card is None else describe_question(card)
+        text = f"That was neither yes nor no. {described.get('prompt', '')} Answer allow_once or reject_once."
+        parts = [Part(text=text), data_part({"input_required": described})]
+        return await self._board.publish(row, TaskState.TASK_STATE_INPUT_REQUIRED, parts=parts, said=said)
+
+
+_ENDS = {EXPIRED: "expired", WITHDRAWN: "been withdrawn"}
+_LOST = "the server stopped while the call {call} ran: it may have taken effect, and is not repeated"
+
+
+def _new_call(row: TaskRow, requested: dict[str, Any], peer: TaskPeer) -> ToolCall:
+    turn = row.turn
+    return ToolCall(
+        id=turn["call"],
+        tool=requested["tool"],
+        args=requested["args"],
+        session=turn["session"],
+        principal=Principal(user=turn["user"], role=Role(turn["role"])),
+        origin="a2a",
+        client=turn["client"],
+        peer=peer,
+    )
