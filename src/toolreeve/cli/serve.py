@@ -98,8 +98,9 @@ async def _serve(
         ) as application,
     ):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}")
-        note(f"A2A at {url}/a2a" if has_a2a() else A2A_MISSING)
+        note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}" + (f", A2A at {url}/a2a" if has_a2a() else ""))
+        if not has_a2a():
+            note(A2A_MISSING)
         note(f"at most {'; '.join(describe(limits))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.credentials, time.time(), url)}")
