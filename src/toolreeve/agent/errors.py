@@ -59,7 +59,7 @@ async def with_retries(turn: Callable[[], Awaitable[T]], draw: Callable[[], floa
 
 
 def from_status(provider: str, status: int, body: Any, headers: Mapping[str, str]) -> ModelError:
-    """The error for an HTTP response that is none of success."""
+    """The error for an HTTP response without success."""
     text = _message(body) or f"HTTP status {status}"
     if _is_overflow(status, text):
         return ModelError(ModelErrorKind.CONTEXT, f"{provider}: the conversation is too long for the model: {text}")

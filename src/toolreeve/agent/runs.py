@@ -41,7 +41,7 @@ class AgentResult(dict[str, Any]):
 
 
 Review = Callable[[str, int], Awaitable[tuple[str, str]]]
-"""Of an answer and the number of the attempt: why it is refused, and what the model shall do; both may be empty."""
+"""Of an answer and the number of the attempt: why it is refused, and what the model should do; both may be empty."""
 
 
 def ignore(_: AgentEvent) -> None:

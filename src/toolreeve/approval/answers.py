@@ -146,7 +146,7 @@ class LiveQuestion:
         return pending.read_answer(self._request, claimed.answer)
 
     async def _withdraw(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
-        """Each channel is told why, and takes its question back."""
+        """Each channel gets the reason, and withdraws its question."""
         for task in tasks:
             task.cancel(self._ending)
         await asyncio.wait(tasks, timeout=WITHDRAWAL)

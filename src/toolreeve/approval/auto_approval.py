@@ -167,7 +167,7 @@ class _PolicyReader(StrictReader):
         self.check_keys(value, _DECISION_KEYS, at)
         kind = value.get("type")
         if kind not in set(AutoType):
-            self.complain(f"type {kind!r} is none of approve, reject, manual", (*at, "type"))
+            self.complain(f"type {kind!r} is not one of approve, reject, manual", (*at, "type"))
             return {}
         option = self.text(value, "optionId", at)
         meant = kind_of_id(option)

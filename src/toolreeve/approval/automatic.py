@@ -81,7 +81,7 @@ class AutomaticApproval:
 
 
 def describe_call(action: Action, request: Request) -> dict[str, Any]:
-    """What a governor is told of the call: what it would do, never what tools returned."""
+    """What a governor sees of the call: what it would do, never what tools returned."""
     return {
         "id": request.call_id,
         "tool": request.tool,

@@ -82,7 +82,7 @@ class _GovernorReader(StrictReader):
         table = self.table(value, _GOVERNOR_KEYS, at)
         kind = table.get("type")
         if kind not in _TYPES:
-            self.complain(f"type {kind!r} is none of {', '.join(_TYPES)}", (*at, "type"))
+            self.complain(f"type {kind!r} is not one of {', '.join(_TYPES)}", (*at, "type"))
             return None
         needed = _NEEDED[kind]
         if needed not in table:

@@ -97,7 +97,7 @@ class Review:
 
     @property
     def follow_up(self) -> str:
-        """What the agent shall do about it."""
+        """What the agent should do about it."""
         return "\n".join(each.follow_up for each in self.results if each.follow_up)
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ PASSED = "pass `approve=` (an async function, or a channel) to Toolreeve"
 TERMINAL = "run it in a terminal, where the question can be asked"
 BEFOREHAND = "allow it beforehand: add the tool to `allowed_tools`, or a rule to policy.yaml"
 EXPLAINED = "see what decides: toolreeve policy explain TOOL"
-TOLD = "tell the user that this call needs their approval"
+TELL_USER = "tell the user that this call needs their approval"
 _WAYS: Mapping[str, tuple[str, ...]] = {
     "python": (PASSED, BEFOREHAND),
     "cli": (TERMINAL, BEFOREHAND, EXPLAINED),
@@ -22,9 +22,9 @@ DISMISSED = "the question was dismissed without an answer"
 
 def suggest_channels(origin: str, *, beforehand: bool = True) -> tuple[str, ...]:
     """What the caller can do to get the question answered. `beforehand` is False for a tool whose calls differ as much
-    as commands do: allowing the tool would allow them all. A model, at any other door, is not told what would loosen
+    as commands do: allowing the tool would allow them all. A model, at any other door, does not learn what would loosen
     the policy."""
-    return tuple(way for way in _WAYS.get(origin, (TOLD,)) if beforehand or way is not BEFOREHAND)
+    return tuple(way for way in _WAYS.get(origin, (TELL_USER,)) if beforehand or way is not BEFOREHAND)
 
 
 def no_channel(action: Action) -> ToolError:

@@ -73,7 +73,7 @@ def plain(text: str) -> str:
 
 
 def changed_lines(diff: str) -> tuple[int, int] | None:
-    """Added and removed lines of one unified diff; None if it is none."""
+    """Added and removed lines of one unified diff; None if the text is not one."""
     lines = diff.split("\n")
     if len(lines) < 3 or not lines[0].startswith("--- ") or not lines[1].startswith("+++ ") or lines[2][:2] != "@@":
         return None
@@ -108,10 +108,10 @@ def _deed(request: Request, home: str) -> str:
 def _plain_deed(request: Request) -> str:
     given = {name: value for name, value in request.args.items() if name not in request.defaults}
     main = next((value for value in given.values() if isinstance(value, str) and value), None)
-    told = "" if main is None else f" with {_code(main)}"
+    arguments = "" if main is None else f" with {_code(main)}"
     if main is None and given:
-        told = f" with {_code(json.dumps(given).decode())}"
-    return f"call {_code(request.tool)}{told}"
+        arguments = f" with {_code(json.dumps(given).decode())}"
+    return f"call {_code(request.tool)}{arguments}"
 
 
 def _moved(by_kind: dict[EffectKind, list[Effect]]) -> tuple[Effect, Effect] | None:

@@ -143,8 +143,8 @@ def rule_line(rule: Mapping[str, Any]) -> str:
 
 
 def _main(args: Mapping[str, Any]) -> str:
-    told = args.get("command") or args.get("path") or args.get("url") or ""
-    return str(told)[:60]
+    main = args.get("command") or args.get("path") or args.get("url") or ""
+    return str(main)[:60]
 
 
 def _moment(since: str) -> float | None:

@@ -181,7 +181,7 @@ async def gather(work: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
 
 
 def retry_wait(reply: HttpReply, attempt: int) -> float | None:
-    """Seconds until a transient failure is worth another attempt; None if it is none."""
+    """Seconds until a transient failure is worth another attempt; None if it is not transient."""
     if reply.status not in _TRANSIENT:
         return None
     asked = reply.headers.get("retry-after", "")

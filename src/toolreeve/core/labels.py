@@ -78,7 +78,7 @@ _ORDINARY = frozenset((Integrity.TRUSTED, Confidentiality.WORKSPACE))
 
 
 class Authority(StrEnum):
-    """What a parameter decides: whoever chooses its value chooses where the effect goes."""
+    """What a parameter decides: to choose its value is to choose where the effect goes."""
 
     DESTINATION = "destination"
     HOST = "host"

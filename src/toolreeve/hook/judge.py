@@ -17,11 +17,11 @@ from toolreeve.core.effects import EffectKind, Reach
 from toolreeve.core.errors import ToolError
 from toolreeve.core.secrets.paths import find_secret, is_sensitive
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.hook.client_tools import ClientCall, translate
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide, with_rationale
 from toolreeve.policy.shadow import decide_shadow
+from toolreeve.runtime.files import new_files
 from toolreeve.runtime.policy_source import PolicySource
 
 _ON_FILES = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
@@ -53,23 +53,10 @@ class Judge:
     """The policy of one configuration. `close` it."""
 
     def __init__(self, configuration: Configuration, principal: Principal) -> None:
-        settings = configuration.settings
-        guards = guard_table(configuration)
         self._configuration = configuration
         self._principal = principal
         self._policy = PolicySource(configuration, None)
-        self._files = WorkspaceFiles(
-            settings.workspace.dir,
-            extra_roots=settings.workspace.extra_roots,
-            writable_roots=settings.workspace.writable_roots,
-            allow_write=settings.workspace.allow_write,
-            protected=guards.secret,
-            unwritable=configuration.governing,
-            sensitive_allow=settings.workspace.sensitive_allow,
-            home=configuration.home,
-            homes=guards.homes,
-            environment=guards.environment,
-        )
+        self._files = new_files(configuration, guard_table(configuration))
 
     def close(self) -> None:
         self._files.close()

@@ -11,23 +11,18 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
-from toolreeve.config import Configuration, load
+from toolreeve.config import Configuration
 from toolreeve.config.xdg import DATABASE
 from toolreeve.core.secrets.redactor import Redactor
-from toolreeve.hook.service import Answer, HookService
+from toolreeve.hook.service import Answer, HookService, load_for_hook
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 from toolreeve.record.store import Store
 
 RESIDENT = "resident"
 """The argument of `toolreeve hook` that starts the process."""
-
-
-def load_for_hook(workspace: str) -> Configuration:
-    return load({"workspace.dir": workspace}, origin="hook")
 
 
 def decide_alone(client: str, workspace: str, raw: bytes) -> Answer:
@@ -40,7 +35,7 @@ def decide_alone(client: str, workspace: str, raw: bytes) -> Answer:
 
 async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answer:
     async with _open_record(configuration) as (journal, flow):
-        service = HookService(partial(load_for_hook, configuration.settings.workspace.dir), journal, flow)
+        service = HookService(configuration.settings.workspace.dir, journal, flow)
         try:
             return await service.answer(client, raw)
         finally:

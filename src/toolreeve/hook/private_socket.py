@@ -49,7 +49,7 @@ def make_directory(path: str) -> None:
 
 
 def connect(path: str, timeout: float) -> socket.socket:
-    """Connect to the server of a path. Raises OSError, NotPrivate among others: then there is none to be trusted."""
+    """Connect to the server of a path. Raises OSError, NotPrivate among others: then no server can be trusted."""
     _require_private(dirname(path), stat.S_ISDIR)
     _require_private(path, stat.S_ISSOCK)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

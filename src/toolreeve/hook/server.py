@@ -12,12 +12,10 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 from toolreeve.config import Configuration
 from toolreeve.hook.events import CLIENTS, MAX_EVENT, MalformedEvent
-from toolreeve.hook.one_shot import load_for_hook
 from toolreeve.hook.private_socket import LONGEST_PATH, NotPrivate, connect, make_directory, require_own, socket_path
 from toolreeve.hook.service import HookService
 from toolreeve.information_flow.sessions import FlowSessions
@@ -41,7 +39,7 @@ async def serve_hooks(
     if listener is None:
         yield None
         return
-    hooks = HookServer(path, HookService(partial(load_for_hook, workspace), journal, flow))
+    hooks = HookServer(path, HookService(workspace, journal, flow))
     server = await asyncio.start_unix_server(hooks.serve, sock=listener, limit=MAX_EVENT + 1024)
     identity = os.lstat(path).st_ino
     try:

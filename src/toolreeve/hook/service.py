@@ -4,11 +4,11 @@ The configuration is read again when one of its files changed, so that a running
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolreeve.config import Configuration
+from toolreeve.config import Configuration, load
 from toolreeve.core.call import LOCAL
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode
@@ -25,9 +25,13 @@ Answer = tuple[str, str]
 """allow, ask, deny or none, and the reason."""
 
 
+def load_for_hook(workspace: str) -> Configuration:
+    return load({"workspace.dir": workspace}, origin="hook")
+
+
 class HookService:
-    def __init__(self, load: Callable[[], Configuration], journal: Journal, flow: FlowSessions) -> None:
-        self._load = load
+    def __init__(self, workspace: str, journal: Journal, flow: FlowSessions) -> None:
+        self._workspace = workspace
         self._journal = journal
         self._flow = flow
         self._judge: Judge | None = None
@@ -65,7 +69,7 @@ class HookService:
         """The judge of the configuration as it is now."""
         if self._judge is None or _signature(self._seen) != self._seen:
             self.close()
-            configuration = self._load()
+            configuration = load_for_hook(self._workspace)
             self._judge = Judge(configuration, find_local_principal(configuration).for_agents)
             self._seen = _signature(configuration.governing)
         return self._judge

@@ -13,7 +13,7 @@ from toolreeve.policy.flow.memory import KeptResult, SessionMemory
 from toolreeve.record.flow_facts import FactKind, FlowFact, FlowTable
 
 MOST_SAID = 4096
-"""Characters of one message that vouch: what a user pastes beyond that is somebody else's text."""
+"""Characters of one message that vouch: what a user pastes beyond that is text of others."""
 MOST_SESSIONS = 256
 MOST_CHARS_HELD = 16 << 20
 """Characters of results that all sessions hold together; beyond that, those used longest ago drop theirs."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolreeve.policy.flow.review import FlowReview
 
 _JUDGED = frozenset(("web", "http", "shell"))
-"""Categories of builtin tools that reach somebody else; files of the workspace carry no authority."""
+"""Categories of builtin tools that reach third parties; files of the workspace carry no authority."""
 _KNOWABLE = frozenset((Authority.DESTINATION, Authority.HOST))
 _LASTING = frozenset((EffectKind.SEND, EffectKind.WRITE, EffectKind.NET))
 

@@ -106,7 +106,7 @@ _RULE: dict[str, Any] = {
             "type": "integer",
             "minimum": 1,
             "maximum": 5,
-            "description": "In an ask: how many different people must allow the call; its own caller is none of them.",
+            "description": "In an ask: how many different people must allow the call; its own caller does not count.",
         },
         "reason": _text("Why, for people and for the model."),
         "advice": _text("What the model should do instead."),

@@ -73,6 +73,6 @@ def _candidates(action: Action) -> Iterable[dict[str, Any]]:
 
 def _shown(action: Action) -> str:
     """The telling part of the call."""
-    told = action.args.get("command") or action.args.get("path") or action.args.get("url")
-    text = told if isinstance(told, str) else json.dumps(dict(action.args)).decode()
+    main = action.args.get("command") or action.args.get("path") or action.args.get("url")
+    text = main if isinstance(main, str) else json.dumps(dict(action.args)).decode()
     return f"`{text[:80]}`" if action.tool.grounds is not None else f"{action.spec.name} {text[:80]}"

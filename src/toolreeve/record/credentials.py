@@ -1,6 +1,6 @@
 """Stored credentials of the HTTP server: tokens, browser sessions and one-time links.
 
-Only digests are stored: whoever reads the database learns no token.
+Only digests are stored: a reader of the database learns no token.
 """
 
 import hashlib

@@ -355,7 +355,7 @@ class PendingStore:
     ) -> ListedPage:
         """Raises ToolreeveError for an unknown state or an invalid cursor."""
         if unknown := [state for state in states if state not in STATES]:
-            raise ToolreeveError(f"state {unknown[0]!r} is none of {', '.join(STATES)}")
+            raise ToolreeveError(f"state {unknown[0]!r} is not one of {', '.join(STATES)}")
         now = self._now()
         await self._table.sweep(now=now)
         limit = max(1, min(limit, MOST_LISTED))

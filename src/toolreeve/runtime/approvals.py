@@ -85,7 +85,7 @@ class Approvals:
         """`state` is one of the states, "settled" or "all". What is pending comes oldest first, all else newest first.
         Items are cards without arguments, effects and changes: `show` has those."""
         if state not in _STATES:
-            raise ToolreeveError(f"state {state!r:.40} is none of {', '.join(_STATES)}")
+            raise ToolreeveError(f"state {state!r:.40} is not one of {', '.join(_STATES)}")
         backwards = state != PENDING if newest_first is None else newest_first
         page = await self.store.page(states=_STATES[state], cursor=cursor, limit=limit, newest_first=backwards)
         return QuestionPage(items=[self._item(row) for row in page.rows], cursor=page.cursor)
@@ -153,7 +153,7 @@ class Approvals:
         )
 
     def new_link(self, request: Request) -> str:
-        """The address at which whoever holds it can see the question and, in a second step, answer it once."""
+        """A link whose holder can see the question and, in a second step, answer it once."""
         return f"{self._link_url}/approve/{self._signer.sign(request.id, request.digest)}"
 
     async def open_link(self, token: str) -> dict[str, Any] | None:

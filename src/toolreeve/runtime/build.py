@@ -35,7 +35,6 @@ from toolreeve.execution.executor import Executor, LocalExecutor
 from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.progress import to_peer
-from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.guard.network.guard import NetworkGuard, NetworkSettings
 from toolreeve.guard.network.resolver import Resolver
@@ -56,6 +55,7 @@ from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.builtin import TOOLS
 from toolreeve.runtime.connectors import RuntimeSecrets, select_connectors, service_urls
+from toolreeve.runtime.files import new_files
 from toolreeve.runtime.model_catalogue import ConfiguredModels
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.processes import (
@@ -299,20 +299,7 @@ class Assembly:
             commits=self.commits,
         )
         guards = guard_table(configuration)
-        self.files = WorkspaceFiles(
-            settings.workspace.dir,
-            extra_roots=settings.workspace.extra_roots,
-            writable_roots=settings.workspace.writable_roots,
-            allow_write=settings.workspace.allow_write,
-            search_bases=settings.workspace.search_allowed_bases,
-            protected=guards.secret,
-            unwritable=configuration.governing,
-            sensitive_allow=settings.workspace.sensitive_allow,
-            home=configuration.home,
-            homes=guards.homes,
-            environment=guards.environment,
-            keep=self.undo,
-        )
+        self.files = new_files(configuration, guards, keep=self.undo)
         self.flow = InformationFlow(
             self.store.flow_facts(time.time),
             now=time.time,

@@ -1,6 +1,6 @@
 """The page behind a signed link: shown by GET, decided by POST.
 
-A link preview, a scanner or a prefetch only opens it, which decides nothing. Whoever holds the link may answer, once,
+A link preview, a scanner or a prefetch only opens it, which decides nothing. The holder of the link may answer, once,
 and for this call only. The page has no script.
 """
 

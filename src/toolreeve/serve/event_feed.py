@@ -41,7 +41,7 @@ class FedEvent:
 
 
 class EventFeed:
-    """Reads the record only while somebody listens. `run` must run meanwhile."""
+    """Reads the record only while it has listeners. `run` must run meanwhile."""
 
     def __init__(self, audit: Audit, bus: "Bus", approvals: "Approvals", *, ring: int = RING) -> None:
         self._audit = audit

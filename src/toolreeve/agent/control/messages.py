@@ -20,7 +20,7 @@ class ControlRequest:
         if not self.request_id:
             raise ValueError("a control request needs a request_id")
         if self.type not in get_args(RequestType):
-            raise ValueError(f"type {self.type!r} is none of {', '.join(get_args(RequestType))}")
+            raise ValueError(f"type {self.type!r} is not one of {', '.join(get_args(RequestType))}")
 
     @classmethod
     def create(cls, type: RequestType, data: Mapping[str, Any]) -> Self:

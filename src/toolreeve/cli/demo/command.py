@@ -108,7 +108,7 @@ async def _tell(
     *,
     ends: bool,
 ) -> None:
-    """Wait for somebody to watch, then let the agent work, and undo what the page made it do."""
+    """Wait until the console is open, then let the agent work, and undo what the page made it do."""
     while not inbox.available():
         if server.should_exit:
             return

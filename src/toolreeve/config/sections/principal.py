@@ -1,4 +1,4 @@
-"""The [principal] table: the role of whoever uses the command line."""
+"""The [principal] table: the role of the local user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -105,7 +105,7 @@ class ToolAuthority:
 
     @property
     def leaves_machine(self) -> bool:
-        """Whether the values of a call reach somebody else, be it as a request that only reads."""
+        """Whether the values of a call reach a third party, even by a request that only reads."""
         return self.effect in (EffectKind.SEND, EffectKind.SPEND, EffectKind.NET)
 
     def leaves(self, args: Mapping[str, Any]) -> Iterator[Leaf]:

@@ -147,7 +147,7 @@ class SessionMemory:
         self._unsettled: list[KeptResult] = []
 
     def say(self, text: str) -> None:
-        """A message of the user. Quoted and forwarded text in it is somebody else's."""
+        """A message of the user. Quoted and forwarded text in it is of others."""
         mine = _JOINED.sub(". ", own_words(text))
         goes_on = self.has_words and len(mine.split()) <= _FOLLOW_UP
         self.has_words = True

@@ -1,6 +1,6 @@
 """Labels of results by source: configured, else by kind of tool.
 
-A configured source vouches with its short fields only: prose in it is still somebody else's text. What programs of the
+A configured source vouches with its short fields only: prose in it is still text of others. What programs of the
 user's own (Python, YAML) return counts as trusted unless they reach the network or say otherwise.
 """
 
