@@ -166,7 +166,7 @@ async def test_a_command_prefix_covers_whole_commands_by_their_words(world: Worl
     ("text", "problem"),
     [
         ("- {id: a, applies_to: [x], decision: {type: approve}, paths: [y]}", "unknown 'paths'"),
-        ("- {id: a, applies_to: [x], decision: {type: allow}}", "none of approve, reject, manual"),
+        ("- {id: a, applies_to: [x], decision: {type: allow}}", "is not one of approve, reject, manual"),
         ("- {id: a, applies_to: [x], decision: {type: approve, skipgovernors: true}}", "unknown 'skipgovernors'"),
         ("- {id: a, applies_to: [x], decision: {type: approve, skipGovernors: 1}}", "true or false"),
         ("- {id: a, applies_to: [x], decision: {type: approve, optionId: cancel}}", "contradicts"),

@@ -38,7 +38,10 @@ def test_a_suggested_rule_allows_the_call_and_no_other() -> None:
     ]
     other = {"command": "npm test; rm -rf x", "path": "docs/b.md", "title": "u"}
 
-    for found in suggest(calls):
+    suggested = suggest(calls)
+
+    assert len(suggested) == 3
+    for found in suggested:
         state = PolicyState.of(root="/work", rules=[PermissionRule(**found.rule)])
         simulator = Simulator(state, state, root="/work")
         call = next(each for each in calls if each.tool == found.rule["tool"])

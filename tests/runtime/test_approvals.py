@@ -181,7 +181,7 @@ async def test_an_unknown_question_cannot_be_decided(world: World) -> None:
     async with world.reeve() as reeve:
         assert await reeve.approvals.decide("none", answer="allow", by=BEA) == UnknownQuestion()
         assert await reeve.approvals.show("none") is None
-        with pytest.raises(ToolreeveError, match="none of"):
+        with pytest.raises(ToolreeveError, match="is not one of"):
             await reeve.approvals.list(state="open")
         with pytest.raises(ToolreeveError, match="cursor"):
             await reeve.approvals.list(cursor="x")
