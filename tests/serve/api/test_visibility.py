@@ -9,7 +9,9 @@ import pytest
 
 from tests.serve.api.api_server import ApiServer, serving
 from tests.world import World
+from toolreeve import ExecutionContext, PermissionPolicy, PermissionRule
 from toolreeve.core.call import Principal, Role, ToolCall
+from toolreeve.core.verdict import Decision
 from toolreeve.serve.tokens import AccessScope
 
 SECRET = "what-ada-wrote"
@@ -131,3 +133,17 @@ async def test_asking_about_others_is_refused(world: World) -> None:
         answer = await server.client.get("/api/v1/audit?user=ada", headers=eve)
 
     assert (answer.status_code, "approve or manage" in answer.json()["detail"]) == (403, True)
+
+
+async def test_rules_of_another_user_are_for_those_who_see_all(world: World) -> None:
+    rule = PermissionRule(tool="write_file", decision=Decision.ALLOW, user="ada", reason=f"keeps {SECRET}")
+    policy = PermissionPolicy(ExecutionContext(rules=[rule]))
+    async with serving(world.reeve(policy=policy)) as server:
+        readers = {role.value: await server.token(role, "bea") for role in Role}
+        readers["ada"] = await server.token(Role.VIEWER, "ada")
+        shown = {
+            kind: SECRET in (await server.client.get("/api/v1/policy/rules", headers=token)).text
+            for kind, token in readers.items()
+        }
+
+    assert shown == {"viewer": False, "operator": False, "admin": True, "ada": True}

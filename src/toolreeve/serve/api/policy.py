@@ -1,6 +1,6 @@
 """Endpoints of the policy: effective rules, and decisions about calls."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.rules import Matcher, PermissionRule
 from toolreeve.policy.schema import policy_schema
+from toolreeve.policy.state import PolicyState
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints
 from toolreeve.serve.api.tools import Arguments, find_tool
 from toolreeve.serve.tokens import AccessScope
@@ -24,13 +25,16 @@ _WORDS: Mapping[Decision, Literal["allow", "ask", "deny"]] = {
 _ELSEWHERE = frozenset({"decision", "id", "source", "line", "reason", "advice", "tighten_only", "only_certain"})
 
 
+Origin = Literal["floor", "deny", "rule"]
+
+
 class RuleRow(TypedDict):
     """`origin` is floor, deny or rule, in the order of their force; `file` and `line` say where it is written."""
 
     id: str
     effect: Literal["allow", "ask", "deny"]
     what: str
-    origin: Literal["floor", "deny", "rule"]
+    origin: Origin
     file: str
     line: int | None
     reason: str
@@ -52,12 +56,16 @@ class ExplainBody(Body):
 
 @policy.get("/policy/rules")
 async def list_rules(request: ApiRequest) -> PolicyReport:
-    """The effective rules, in the order of their force."""
+    """The effective rules, in the order of their force. Rules of other users name what they do: the scope approve or
+    manage is needed to see them."""
     state = request.services.reeve.policy_state
+    own = request.credential.principal.user
+    everyone = request.credential.sees_all
     rows = [
-        *(_row("floor", each) for each in state.floor),
-        *(_row("deny", each) for each in state.denies),
-        *(_row("rule", each) for each in state.rules),
+        _row(origin, each)
+        for origin, matchers in _origins(state)
+        for each in matchers
+        if everyone or each.rule.user in (None, own)
     ]
     return {
         "version": state.version,
@@ -66,6 +74,10 @@ async def list_rules(request: ApiRequest) -> PolicyReport:
         "denied_tools": sorted(state.denied_tools),
         "rules": rows,
     }
+
+
+def _origins(state: PolicyState) -> Iterable[tuple[Origin, Iterable[Matcher]]]:
+    return (("floor", state.floor), ("deny", state.denies), ("rule", state.rules))
 
 
 @policy.get("/policy/schema")
@@ -82,7 +94,7 @@ async def explain_call(request: ApiRequest, body: ExplainBody) -> dict[str, Any]
     return found.to_dict()
 
 
-def _row(origin: Literal["floor", "deny", "rule"], matcher: Matcher) -> RuleRow:
+def _row(origin: Origin, matcher: Matcher) -> RuleRow:
     rule = matcher.rule
     return {
         "id": rule.label,
