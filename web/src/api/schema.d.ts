@@ -592,7 +592,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The effective rules, in the order of their force.
+         * The effective rules, in the order of their force. Rules of other users name what they do: the scope approve or manage is needed to see them.
          * @description Needs the scope `read`.
          */
         get: operations["list_rules"];
