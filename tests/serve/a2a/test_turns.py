@@ -156,7 +156,7 @@ async def test_of_two_answers_at_once_one_counts(world: World) -> None:
     assert (task.status.state, len([each for each in calls if each.kind == "call"])) == (DONE, 1)
 
 
-async def test_a_killed_server_finds_its_task_and_runs_the_call_once(world: World) -> None:
+async def test_a_restarted_server_finds_its_task_and_runs_the_call_once(world: World) -> None:
     """The question is answered while no server runs at all."""
     async with serving(world.reeve()) as server, connected(server) as client:
         asked = await send(client, WRITE)
