@@ -343,6 +343,18 @@ async def test_two_different_people_must_allow_a_call_under_four_eyes(world: Wor
     assert result.meta.approved_by == "bea via console and carl via console"
 
 
+async def test_each_approval_of_three_says_how_many_are_given(world: World) -> None:
+    person = Person()
+    three = PermissionRule(tool="write_file", decision="ask", approvals=3)
+    async with world.reeve(approve=person, settings=settings(world), policy=[three]) as reeve:
+        calling, card = await asked(reeve, person)
+        outcomes = [await reeve.approvals.decide(card["id"], answer="allow", by=each) for each in (BEA, "carl", "dan")]
+        await calling
+
+    assert outcomes[:2] == [Counted(given=1, needed=3), Counted(given=2, needed=3)]
+    assert isinstance(outcomes[2], Decided)
+
+
 async def test_one_no_is_enough_under_four_eyes(world: World) -> None:
     person = Person()
     async with world.reeve(approve=person, settings=settings(world), policy=[FOUR_EYES]) as reeve:

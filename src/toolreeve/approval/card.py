@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from toolreeve.approval.always_rule import rule_text
-from toolreeve.approval.pending import read_question
+from toolreeve.approval.pending import PendingApproval, read_question
 from toolreeve.approval.request import Request, Scope
 from toolreeve.approval.sentence import changed_lines, client_name, sentence, short_sentence
 from toolreeve.core import json
@@ -20,29 +20,8 @@ _CUT = ("(too different to compare", "(no preview:", "(binary or too large", "(c
 SUMMARY = ("kind", "sentence", "short", "danger", "client", "workspace", "session", "user", "why", "layer", "rule")
 
 
-class StoredQuestion(Protocol):
+class StoredQuestion(PendingApproval, Protocol):
     """What a card needs of a stored row."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def asked(self) -> float: ...
-
-    @property
-    def expires(self) -> float: ...
-
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def question(self) -> Mapping[str, Any]: ...
-
-    @property
-    def answer(self) -> Mapping[str, Any] | None: ...
-
-    @property
-    def votes(self) -> Any: ...
 
     @property
     def feedback(self) -> Any: ...

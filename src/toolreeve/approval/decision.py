@@ -121,7 +121,8 @@ async def decide(
         case "decided":
             return Decided(call_id=request.call_id, state="allowed" if answer.granted else "denied")
         case "counted":
-            return Counted(given=1, needed=request.approvals)
+            counted = await store.find(row.id)
+            return Counted(given=1 if counted is None else len(counted.votes), needed=request.approvals)
         case "repeated":
             return NotAllowed(reason=AGAIN.format(count=request.approvals))
     return settled(await store.find(row.id))

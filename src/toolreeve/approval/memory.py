@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ class MemoryApproval:
     answer: Record | None = None
     digest: str = ""
     shown: float | None = None
+    votes: Sequence[Record] = ()
 
 
 class MemoryApprovals:
@@ -31,7 +32,6 @@ class MemoryApprovals:
     def __init__(self) -> None:
         self._rows: dict[str, MemoryApproval] = {}
         self._decided: dict[str, asyncio.Event] = {}
-        self._approvers: dict[str, list[str]] = {}
 
     async def file(
         self, *, binding: str, holder: str, tool: str, question: Record, **more: Any
@@ -79,11 +79,10 @@ class MemoryApprovals:
         if row is None or row.state != PENDING:
             return ""
         granted = answer["granted"] is True
-        approvers = self._approvers.setdefault(number, [])
-        if granted and answer["approver"] in approvers:
+        if granted and any(vote["approver"] == answer["approver"] for vote in row.votes):
             return "repeated"
-        approvers.append(answer["approver"])
-        if granted and len(approvers) < row.question.get("approvals", 1):
+        row = self._rows[number] = replace(row, votes=(*row.votes, answer))
+        if granted and len(row.votes) < row.question.get("approvals", 1):
             return "counted"
         self._rows[number] = replace(row, state="allowed" if granted else "denied", answer=answer)
         self._decided[number].set()
@@ -115,6 +114,6 @@ class MemoryApprovals:
         row = self._rows.get(number)
         if row is None or (only_pending and row.state != PENDING):
             return False
-        for table in (self._rows, self._decided, self._approvers):
-            table.pop(number, None)
+        self._rows.pop(number, None)
+        self._decided.pop(number, None)
         return True

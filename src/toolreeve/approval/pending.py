@@ -22,7 +22,8 @@ PENDING = "pending"
 
 
 class PendingApproval(Protocol):
-    """A stored question. `answer` is None until it is decided; `shown` is when a person could first see it."""
+    """A stored question. `answer` is None until it is decided; `shown` is when a person could first see it, `votes` are
+    the approvals so far."""
 
     @property
     def id(self) -> str: ...
@@ -47,6 +48,9 @@ class PendingApproval(Protocol):
 
     @property
     def shown(self) -> float | None: ...
+
+    @property
+    def votes(self) -> Sequence[Record]: ...
 
 
 class PendingApprovals(Protocol):
