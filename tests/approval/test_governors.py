@@ -131,8 +131,7 @@ async def test_a_governor_is_told_of_the_call_and_the_policy_and_nothing_else(wo
     assert seen["policies"][0]["id"] == "md"
 
 
-SCRIPT = """#!{python}
-import json, sys
+SCRIPT = """import json, sys
 said = json.load(sys.stdin)
 bad = said["toolCall"]["rawInput"]["path"].endswith("x.md")
 try:
@@ -140,17 +139,15 @@ try:
     wrote = "wrote"
 except OSError:
     wrote = "could not write"
-print(json.dumps({{"status": "reject" if bad else "approve", "messages": [wrote]}}))
+print(json.dumps({"status": "reject" if bad else "approve", "messages": [wrote]}))
 """
 
 
 async def test_a_script_runs_in_the_sandbox_where_it_cannot_write(world: World) -> None:
     script = world.workspace / "governor.py"
-    script.write_text(SCRIPT.format(python=sys.executable))
-    script.chmod(0o755)
-    governors = (
-        f"permission_governors:\n  - {{id: s, type: script, command: [{script}], timeout_ms: 60000}}\n{ALL_APPROVE}"
-    )
+    script.write_text(SCRIPT)
+    command = f"command: ['{sys.executable}', '{script}'], timeout_ms: 60000"
+    governors = f"permission_governors:\n  - {{id: s, type: script, {command}}}\n{ALL_APPROVE}"
     async with reeve_with(world, governors) as reeve:
         good = await write(reeve, "good.md")
         bad = await write(reeve, "x.md")

@@ -23,7 +23,7 @@ ODD_NAMES = ("", "a b", "a/b", "a.b", "1A", "${x}", "naïve", "A\n", "A\0", "x" 
 class Vault(KeyringBackend):
     """A keyring of the session, as a desktop would offer it."""
 
-    priority = 5
+    priority = -1  # by itself, the library would choose the class for every other test of the process
     broken = False
 
     def __init__(self) -> None:
@@ -54,6 +54,7 @@ def headless() -> Iterator[None]:
 @pytest.fixture
 def vault(headless: None) -> Vault:
     made = Vault()
+    made.priority = 5
     keyring.set_keyring(made)
     return made
 
@@ -160,3 +161,14 @@ def test_a_locked_keyring_is_an_error_and_not_an_absent_secret(tmp_path: Path, v
 
     with pytest.raises(ToolError, match="does not answer: locked"):
         SecretSource({"A": "environment"}, tmp_path / "secrets.toml").find("A")
+
+
+def test_a_newer_value_in_the_keyring_is_not_hidden_by_an_older_one_in_the_file(tmp_path: Path, vault: Vault) -> None:
+    FileSecrets(tmp_path / "secrets.toml").set("GRANT", "old")
+    source = SecretSource({}, tmp_path / "secrets.toml")
+
+    source.keep("GRANT", "new")
+
+    assert vault.entries["toolreeve", "GRANT"] == "new"
+    assert source.find("GRANT") == "new"
+    assert FileSecrets(tmp_path / "secrets.toml").get("GRANT") is None

@@ -17,6 +17,7 @@ FOR_DOORS = {
     "note",
     "running_call",
     "running_count",
+    "tasks",
     "undo_states",
     "webhooks",
 }

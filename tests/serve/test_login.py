@@ -44,7 +44,7 @@ async def test_a_browser_has_all_scopes_and_survives_a_restart_of_the_server(wor
         await server.token(Role.VIEWER)  # tokens are required now
         answer = await server.client.get("/api/v1/session", cookies=cookie)
 
-    assert (scopes, answer.status_code) == (["approve", "call", "manage", "read"], 200)
+    assert (scopes, answer.status_code) == (["approve", "call", "manage", "metrics", "read"], 200)
 
 
 async def test_a_change_needs_the_csrf_token_and_the_origin_of_our_page(world: World) -> None:

@@ -49,7 +49,7 @@ async def log_in(browser: httpx2.AsyncClient, user: str) -> httpx2.Response:
 @pytest.mark.parametrize(
     ("user", "scopes"),
     [
-        ("ada", ["approve", "call", "manage", "read"]),
+        ("ada", ["approve", "call", "manage", "metrics", "read"]),
         ("ben", ["approve", "call", "read"]),
         ("vera", ["read"]),
     ],

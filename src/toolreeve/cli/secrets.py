@@ -23,8 +23,9 @@ def set_secret(name: str) -> int:
     from toolreeve.core.secrets.store import check_name, check_value
 
     check_name(name)
-    store = current().configuration().secret_source.store
-    store.set(name, check_value(_read_value(name)))
+    source = current().configuration().secret_source
+    store = source.store
+    source.keep(name, check_value(_read_value(name)))
     if current().json:
         print_json({"name": name, "store": store.title})
     else:

@@ -76,6 +76,13 @@ class SecretSource:
             raise ConfigError(self._why, source="secrets.store", fix='set secrets.store = "file", or add a keyring')
         return self._file
 
+    def keep(self, name: str, value: str) -> None:
+        """Into the store; an older value elsewhere, which would be found before it, is removed."""
+        store = self.store
+        store.set(name, value)
+        if store is not self._file:
+            self._file.remove(name)
+
     @property
     def announcement(self) -> str:
         """Where secrets are kept, and why not in the keyring."""

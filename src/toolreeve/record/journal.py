@@ -208,7 +208,7 @@ class Journal:
         if entry.shadow is not None:
             body["would"] = _decision(entry.shadow)
         if entry.crash:
-            body["traceback"] = entry.crash
+            body["traceback"] = _last_part(entry.crash)
         if meta.quarantined:
             body["quarantined"] = list(meta.quarantined)
         return body
@@ -368,3 +368,8 @@ def _storable(name: str) -> str:
     """Text that the table accepts, whatever the caller passed: an unwritable line would hold up all others."""
     text = name if isinstance(name, str) else repr(name)
     return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _last_part(traceback: str) -> str:
+    """As much as the record keeps of a text; the end says what went wrong."""
+    return traceback if len(traceback) <= MAX_TEXT else f"…{traceback[1 - MAX_TEXT :]}"

@@ -44,7 +44,7 @@ class RuntimeSecrets:
 
     async def keep(self, name: str, value: str) -> None:
         self._redactor.learn([value])
-        await asyncio.to_thread(lambda: self._source.store.set(name, value))
+        await asyncio.to_thread(lambda: self._source.keep(name, value))
 
     def redact(self, values: Iterable[str]) -> None:
         self._redactor.learn(values)
