@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolreeve.config.mcp_servers.expansion import Surroundings
@@ -343,6 +343,7 @@ _KEYS = st.sampled_from(
 @given(
     st.dictionaries(st.text(max_size=6), st.dictionaries(_KEYS, _JSON, max_size=4) | _JSON, max_size=4), st.booleans()
 )
+@example({"s": {"command": [None], "args": 1}}, False)
 def test_whatever_a_file_holds_becomes_servers_and_problems_but_never_a_crash(value: Any, own: bool) -> None:
     found = read({"mcpServers": value}, own=own)
 

@@ -105,7 +105,8 @@ def _flatten(raw: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
     command = flat.get("command")
     if isinstance(command, list) and command and not own:
         flat["command"] = command[0]
-        flat["args"] = [*command[1:], *(flat.get("args") or ())]
+        further = flat.get("args") or []
+        flat["args"] = [*command[1:], *further] if isinstance(further, list) else further
     if isinstance(transport, Mapping):
         del flat["transport"]
         flat = {**transport, **flat}
