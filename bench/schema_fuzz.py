@@ -76,7 +76,7 @@ async def run(requests: int) -> Counter[int]:
         world = World(Path(folder))
         async with serving(world.reeve()) as server:
             token = new_stored(TOKEN_TEXT, kind=TOKEN, user="fuzz", role=Role.ADMIN, now=time.time())
-            await server.reeve.credentials.add(token)
+            await server.reeve.internals.store.credentials.add(token)
             await server.until(bearer(TOKEN_TEXT), 200, user="fuzz")
             return await asyncio.to_thread(fuzz, server.url, requests)
 

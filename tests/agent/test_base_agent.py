@@ -203,8 +203,8 @@ async def test_runs_of_a_program_are_recorded_too(new_agent: NewAgent, world: Wo
     result = await agent.run_async(task="What is 6*7?")
 
     async with world.reeve() as reeve:
-        (row,) = await reeve.agent_runs.recent(os_user_name(), 5)
-        messages = await reeve.agent_runs.messages(row.id)
+        (row,) = await reeve.internals.store.agent_runs.recent(os_user_name(), 5)
+        messages = await reeve.internals.store.agent_runs.messages(row.id)
     assert (row.id, row.stop, row.question) == (result.run_id, "completed", "What is 6*7?")
     assert len(messages) == 2
 

@@ -14,7 +14,9 @@ CALL = ParsedCall("write_file", {"path": "a"}, "id0")
 
 
 def transcript(reeve: Toolreeve) -> Transcript:
-    return Transcript(reeve.agent_runs, ROW, redact=lambda text: text.replace("hunter2", "[redacted]"), now=time.time)
+    return Transcript(
+        reeve.internals.store.agent_runs, ROW, redact=lambda text: text.replace("hunter2", "[redacted]"), now=time.time
+    )
 
 
 async def test_a_call_that_was_interrupted_is_answered_as_unknown(world: World) -> None:
@@ -25,7 +27,7 @@ async def test_a_call_that_was_interrupted_is_answered_as_unknown(world: World) 
         await kept.keep([UserMessage(text="go"), asked])
 
     async with world.reeve() as reeve:
-        messages = await load_messages(reeve.agent_runs, "r1")
+        messages = await load_messages(reeve.internals.store.agent_runs, "r1")
 
     assert messages[:2] == [UserMessage(text="go"), asked]
     assert isinstance(messages[1], AssistantMessage)
@@ -41,7 +43,7 @@ async def test_secrets_are_not_stored(world: World) -> None:
         await kept.begin()
         call = ParsedCall(id="c1", name="fetch", args={"headers": {"x-hunter2": 1}})
         await kept.keep([UserMessage(text='the password is "hunter2"'), AssistantMessage(text="", calls=(call,))])
-        messages = await load_messages(reeve.agent_runs, "r1")
+        messages = await load_messages(reeve.internals.store.agent_runs, "r1")
 
     assert messages[0] == UserMessage(text='the password is "[redacted]"')
     assert b"hunter2" not in world.database_bytes()
@@ -53,6 +55,6 @@ async def test_only_new_messages_are_stored(world: World) -> None:
         await kept.begin()
         await kept.keep([UserMessage(text="a")])
         await kept.keep([UserMessage(text="shortened"), UserMessage(text="b")])
-        messages = await load_messages(reeve.agent_runs, "r1")
+        messages = await load_messages(reeve.internals.store.agent_runs, "r1")
 
     assert messages == [UserMessage(text="a"), UserMessage(text="b")]

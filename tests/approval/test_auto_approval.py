@@ -153,7 +153,7 @@ async def test_a_command_prefix_covers_whole_commands_by_their_words(world: Worl
     async with world.reeve() as reeve:
         bound = reeve.tools.resolve("bash")
         args = bound.input.parse({"command": command})
-        action = Action(ToolCall(tool="bash", args=args), bound, args, reeve.files)
+        action = Action(ToolCall(tool="bash", args=args), bound, args, reeve.internals.files)
         state = reeve._parts.policy()
         found = find_policy(
             parse_policies(parse_yaml(COMMANDS, "p")), action, lambda rule, action: covers(rule, action, state)

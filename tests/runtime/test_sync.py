@@ -8,21 +8,7 @@ import pytest
 from tests.world import World
 from toolreeve import SyncToolreeve, ToolCall, Toolreeve, ToolreeveError
 
-FOR_DOORS = {
-    "credentials",
-    "flow",
-    "http",
-    "journal",
-    "keep_results",
-    "note",
-    "running_call",
-    "running_count",
-    "tasks",
-    "undo_states",
-    "webhooks",
-}
-"""What servers take from a runtime; they are asynchronous."""
-ASYNC_ONLY = {"sync"} | FOR_DOORS
+ASYNC_ONLY = {"sync", "internals"}
 
 
 def public(kind: type) -> set[str]:

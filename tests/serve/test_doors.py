@@ -93,7 +93,7 @@ async def test_a_revoked_token_is_refused_on_a_connection_that_it_used(world: Wo
         (number,) = server.secrets.values()
         async with httpx2.AsyncClient(base_url=server.url) as other:
             used = [await call_over_mcp(other, "calculate", {"expression": "1"}, token) for _ in range(2)]
-            await server.reeve.credentials.revoke(number)
+            await server.reeve.internals.store.credentials.revoke(number)
             await server.until(token, 401)
             after = await call_over_mcp(other, "calculate", {"expression": "1"}, token)
         without = await call_over_mcp(client, "calculate", {"expression": "1"}, {})

@@ -14,7 +14,7 @@ SUM = {"args": {"expression": "1 + 1"}}
 
 
 async def link_of(server: ApiServer) -> str:
-    return await new_link(server.reeve.credentials, time.time(), server.url)
+    return await new_link(server.reeve.internals.store.credentials, time.time(), server.url)
 
 
 async def test_a_link_opens_the_console_once_with_a_strict_cookie(world: World) -> None:
@@ -30,7 +30,7 @@ async def test_a_link_opens_the_console_once_with_a_strict_cookie(world: World) 
 
 async def test_an_expired_link_and_no_code_open_nothing(world: World) -> None:
     async with serving(world.reeve()) as server:
-        old = await new_link(server.reeve.credentials, time.time() - 3600, server.url)
+        old = await new_link(server.reeve.internals.store.credentials, time.time() - 3600, server.url)
         answers = [await server.client.get(each) for each in (old, "/login", "/login?code=guess")]
 
     assert [each.status_code for each in answers] == [403, 403, 403]

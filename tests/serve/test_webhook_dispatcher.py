@@ -90,7 +90,7 @@ async def hooked(
 async def until_following(server: ApiServer) -> None:
     """Until events from now on become deliveries."""
     for _ in range(500):
-        if await server.reeve.webhooks.cursor("record") is not None:
+        if await server.reeve.internals.store.webhooks.cursor("record") is not None:
             return
         await asyncio.sleep(0.02)
     raise TimeoutError

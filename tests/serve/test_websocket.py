@@ -40,7 +40,7 @@ async def test_a_websocket_needs_a_token_once_there_are_any_and_ends_with_it(wor
         with pytest.raises(InvalidStatus):
             await connect(url_of(server))
         async with connect(url_of(server), additional_headers=viewer) as socket:
-            await server.reeve.credentials.revoke(next(iter(server.secrets.values())))
+            await server.reeve.internals.store.credentials.revoke(next(iter(server.secrets.values())))
             with pytest.raises(ConnectionClosed) as closed:
                 await socket.recv()
 

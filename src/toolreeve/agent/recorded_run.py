@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from toolreeve.agent.config import BaseAgentConfig
@@ -32,7 +33,7 @@ class StoredRun:
 
 async def load_run(reeve: Toolreeve, prefix: str) -> StoredRun:
     """Raises ToolError if no run, or several, have an id that begins so."""
-    runs = reeve.agent_runs
+    runs = reeve.internals.store.agent_runs
     row = await find_run(runs, os_user_name(), prefix)
     stored = len(await runs.messages(row.id))
     return StoredRun(row=row, conversation=Conversation(await load_messages(runs, row.id)), stored=stored)
@@ -61,8 +62,8 @@ async def run_recorded(
         conversation = earlier.conversation
     new_run = PhasedRun if config.phases else AgentRun
     run = new_run(
-        review=reeve.review_output,
-        max_reviews=reeve.max_reviews,
+        review=partial(reeve.internals.review_output, reeve.session),
+        max_reviews=reeve.internals.max_reviews,
         id=row.id,
         config=config,
         signature=signature,
@@ -70,7 +71,9 @@ async def run_recorded(
         tools=ReeveTools(reeve, reeve.session),
         emit=emit,
         conversation=conversation or Conversation(),
-        transcript=Transcript(reeve.agent_runs, row, redact=reeve.redact, now=time.time, stored=stored),
+        transcript=Transcript(
+            reeve.internals.store.agent_runs, row, redact=reeve.internals.redact, now=time.time, stored=stored
+        ),
     )
     return await run.run(asked)
 
@@ -89,6 +92,6 @@ def _new_row(reeve: Toolreeve, config: BaseAgentConfig, asked: str) -> AgentRunR
         workspace=reeve.configuration.settings.workspace.dir,
         session=reeve.session,
         model=f"{config.llm_provider}:{config.model}",
-        question=reeve.redact(asked),
+        question=reeve.internals.redact(asked),
         began=time.time(),
     )

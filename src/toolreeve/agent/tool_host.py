@@ -57,4 +57,4 @@ class ReeveTools:
             del self._found[name]
 
     async def spend(self, dollars: float) -> bool:
-        return await self._reeve.spend(dollars)
+        return await self._reeve.internals.spend(dollars)

@@ -90,16 +90,16 @@ async def _judge(options: Options, request: "Request", args: dict[str, Any]) -> 
             bound = reeve.tools.resolve(request.tool, hidden=True)
             valid = bound.input.parse(args)
             call = ToolCall(tool=request.tool, args=valid, principal=request.principal, session=request.session)
-            action = Action(call, bound, valid, reeve.files)
+            action = Action(call, bound, valid, reeve.internals.files)
             decision = reeve.explain(request.tool, valid)
-            preview = await previewer(reeve.files)(action)
+            preview = await previewer(reeve.internals.files)(action)
         except ToolError as problem:
             raise click.UsageError(f"the edited call is not valid: {problem.message}") from None
         if decision.decision is Decision.DENY:
             raise click.UsageError(f"the edited call is denied: {decision.verdict.reason}")
         for effect in action.effects:
             if effect.kind in (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE):
-                finding = reeve.files.explain(effect.target, change=effect.kind is not EffectKind.READ)
+                finding = reeve.internals.files.explain(effect.target, change=effect.kind is not EffectKind.READ)
                 if finding.decision == "deny":
                     raise click.UsageError(f"the edited call is denied: {finding.reason}")
         if action.danger > request.danger:

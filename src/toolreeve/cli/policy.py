@@ -136,7 +136,7 @@ async def _explain(options: Options, tool: str, pairs: Sequence[str], cost: floa
 
     async with runtime_with(options, [tool]) as runtime:
         if runtime.tools.resolve(tool).spec.confinable:
-            runtime.enforce(await find_confinements(options.configuration()))
+            runtime.internals.policy.enforce(await find_confinements(options.configuration()))
         try:
             args = parse_pairs(pairs, runtime.tools.resolve(tool).spec.input, read_text)
         except BadArgument as problem:

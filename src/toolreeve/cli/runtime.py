@@ -99,7 +99,7 @@ async def runtime_with(options: Options, tools: "Iterable[str]") -> "AsyncIterat
 
 @contextmanager
 def new_workspace(options: Options) -> "Iterator[WorkspaceFiles]":
-    workspace = new_runtime(options).files
+    workspace = new_runtime(options).internals.files
     try:
         yield workspace
     finally:

@@ -92,7 +92,7 @@ async def _serve(
     oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
     async with (
         runtime,
-        serve_hooks(options.configuration(), runtime.journal, runtime.flow),
+        serve_hooks(options.configuration(), runtime.internals.journal, runtime.internals.flow),
         new_application(
             runtime, access, views, limits, inbox=inbox, oidc=oidc, doctor=doctor, clients=clients
         ) as application,
@@ -103,7 +103,7 @@ async def _serve(
             note(A2A_MISSING)
         note(f"at most {'; '.join(describe(limits))}")
         note(options.configuration().secret_source.announcement)
-        note(f"console, for one login:\n{await new_link(runtime.credentials, time.time(), url)}")
+        note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")
         await HttpServer(application, limits).serve([place])
 
 

@@ -209,7 +209,7 @@ def _tool(spec: "ToolSpec", status: "ServerStatus") -> dict[str, str]:
 async def _accept(options: Options, spec: "ServerSpec", tools: Sequence[str], *, yes: bool) -> int:
     home = _home(spec)
     async with _runtime(options, ()) as runtime:
-        pending = _select((await runtime.pins.changed(spec.name)).get(home, ()), spec, tools)
+        pending = _select((await runtime.internals.pins.changed(spec.name)).get(home, ()), spec, tools)
         if not pending:
             note(f"no changes to accept; `toolreeve servers test {spec.name}` checks for changes")
             return ExitStatus.OK
@@ -217,7 +217,7 @@ async def _accept(options: Options, spec: "ServerSpec", tools: Sequence[str], *,
         if not yes and not await _confirm(spec.name, pending):
             note("nothing was accepted")
             return ExitStatus.DENIED
-        return _report_accepted(home, pending, await runtime.pins.accept(home, pending))
+        return _report_accepted(home, pending, await runtime.internals.pins.accept(home, pending))
 
 
 def _select(changes: "Sequence[ToolChanged]", spec: "ServerSpec", tools: Sequence[str]) -> "Sequence[ToolChanged]":
@@ -244,7 +244,7 @@ async def _confirm(server: str, changes: "Sequence[ToolChanged]") -> bool:
 
 async def _changes(options: Options, spec: "ServerSpec") -> "Sequence[ToolChanged]":
     async with _runtime(options, ()) as runtime:
-        return (await runtime.pins.changed(spec.name)).get(_home(spec), ())
+        return (await runtime.internals.pins.changed(spec.name)).get(_home(spec), ())
 
 
 def _home(spec: "ServerSpec") -> "PinOwner":

@@ -18,7 +18,6 @@ from toolreeve.core.call import Principal
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.result import ToolResult
 from toolreeve.core.tool import BoundTool
-from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
 from toolreeve.record.metrics import Metrics
@@ -27,11 +26,9 @@ from toolreeve.runtime.builtin import BuiltinTools
 from toolreeve.runtime.toolreeve import Toolreeve
 
 if TYPE_CHECKING:
-    from toolreeve.policy.state import Budget, PolicyState
-    from toolreeve.record.agent_runs import AgentRunTable
+    from toolreeve.policy.state import Budget
     from toolreeve.runtime.approvals import Approvals
     from toolreeve.upstream.pool import ServerPool
-    from toolreeve.upstream.tools.pins import Pins
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -153,10 +150,6 @@ class SyncToolreeve:
     run_tool_calls = _waiting(Toolreeve.run_tool_calls)
     undo = _waiting(Toolreeve.undo)
     say = _waiting(Toolreeve.say)
-    spend = _waiting(Toolreeve.spend)
-    review_output = _waiting(Toolreeve.review_output)
-    review_policy = _waiting(Toolreeve.review_policy)
-    log_in = _waiting(Toolreeve.log_in)
     execute_mcp_tool = _waiting(Toolreeve.execute_mcp_tool)
     execute_batch = _waiting(Toolreeve.execute_batch)
     execute_tool_chain = _waiting(Toolreeve.execute_tool_chain)
@@ -164,8 +157,6 @@ class SyncToolreeve:
     cancel = _plain(Toolreeve.cancel)
     reload = _plain(Toolreeve.reload)
     explain = _plain(Toolreeve.explain)
-    enforce = _plain(Toolreeve.enforce)
-    redact = _plain(Toolreeve.redact)
     tools_for = _plain(Toolreeve.tools_for)
 
     @property
@@ -199,16 +190,6 @@ class SyncToolreeve:
         return self.runtime.problems
 
     @property
-    def max_reviews(self) -> int:
-        """How often an agent may be asked to mend its answer."""
-        return self.runtime.max_reviews
-
-    @property
-    def agent_runs(self) -> "AgentRunTable":
-        """The recorded runs of agents."""
-        return self.runtime.agent_runs
-
-    @property
     def audit(self) -> Audit:
         """The record of all calls."""
         return self.runtime.audit
@@ -224,19 +205,9 @@ class SyncToolreeve:
         return self.runtime.fleet
 
     @property
-    def pins(self) -> "Pins":
-        """The tools of MCP servers as first seen, and which have changed since."""
-        return self.runtime.pins
-
-    @property
     def budget(self) -> "Budget | None":
         """As `Toolreeve.budget`."""
         return self.runtime.budget
-
-    @property
-    def policy_state(self) -> "PolicyState":
-        """As `Toolreeve.policy_state`."""
-        return self.runtime.policy_state
 
     @property
     def bus(self) -> Bus:
@@ -247,11 +218,6 @@ class SyncToolreeve:
     def metrics(self) -> Metrics:
         """Counters and histograms."""
         return self.runtime.metrics
-
-    @property
-    def files(self) -> WorkspaceFiles:
-        """The guarded files of the workspace, as tools see them."""
-        return self.runtime.files
 
 
 class _BuiltinApproval:

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, cast
@@ -16,19 +17,14 @@ from toolreeve.core.errors import ConfigError, ErrorCode, ToolreeveError
 from toolreeve.core.names import BUILTIN_SERVER, client_arguments, server_of
 from toolreeve.core.result import ToolResult
 from toolreeve.core.toolset import check_toolset, read_toolset
-from toolreeve.core.trial import Confinement
-from toolreeve.guard.files.workspace import WorkspaceFiles
-from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.policy.mode import PermissionMode
-from toolreeve.policy.state import Budget, PolicyState
+from toolreeve.policy.state import Budget
 from toolreeve.record.audit import Audit
 from toolreeve.record.bus import Bus
-from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
-from toolreeve.record.recent_results import RecentResults
 from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.assembly import Assembly
 from toolreeve.runtime.build import (
-    Assembly,
     McpServers,
     Policy,
     builtin_server_names,
@@ -38,24 +34,19 @@ from toolreeve.runtime.build import (
     new_registry,
     new_servers,
 )
+from toolreeve.runtime.calls_in_flight import CallsInFlight
 from toolreeve.runtime.channels import OWN_TERMINAL, DefaultApprove, new_channels
+from toolreeve.runtime.internals import Internals
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.principal import find_local_principal
 from toolreeve.scripted.catalogue import CatalogueChange
 
 if TYPE_CHECKING:
-    from toolreeve.information_flow.sessions import FlowSessions
     from toolreeve.policy.explanation import Explanation
-    from toolreeve.record.agent_runs import AgentRunTable
-    from toolreeve.record.credentials import CredentialTable
-    from toolreeve.record.tasks import TaskTable
-    from toolreeve.record.webhooks import WebhookTable
     from toolreeve.runtime.approvals import Approvals
     from toolreeve.runtime.channels import Approve
-    from toolreeve.runtime.policy_review import PolicyReview
     from toolreeve.runtime.sync import SyncToolreeve
     from toolreeve.upstream.pool import ServerPool
-    from toolreeve.upstream.tools.pins import Pins
     from toolreeve.upstream.transports.connect import Authorize
 
 logger = logging.getLogger(__name__)
@@ -140,8 +131,7 @@ class Toolreeve:
             authorize=mcp_authorize,
         )
         self._await_servers = await_servers
-        self._running: dict[str, tuple[ToolCall, asyncio.Task[Any]]] = {}
-        self._idle: asyncio.Future[None] | None = None
+        self._calls = CallsInFlight(self._parts.pipeline)
         self._closing: asyncio.Task[None] | None = None
         self._started = False
         self._reloading: asyncio.Task[None] | None = None
@@ -166,7 +156,7 @@ class Toolreeve:
             logger.warning(HOME_AS_WORKSPACE)
         if not self._catalogue.is_empty:
             self._reloading = asyncio.create_task(self._reload_changes())
-        if self._await_servers and self._parts.has_servers:
+        if self._await_servers and self._parts.upstream.servers:
             await self._connect_servers()
         if self._await_servers:
             for problem in self.problems:
@@ -191,11 +181,7 @@ class Toolreeve:
             await asyncio.shield(self._closing)
 
     async def _shut_down(self) -> None:
-        if self._running:
-            self._idle = asyncio.get_running_loop().create_future()
-            for call_id in list(self._running):
-                self.cancel(call_id)
-            await asyncio.wait([self._idle], timeout=CLOSE_TIMEOUT)
+        await self._calls.end(CLOSE_TIMEOUT)
         if self._reloading is not None:
             self._reloading.cancel()
             await asyncio.wait({self._reloading})
@@ -207,7 +193,7 @@ class Toolreeve:
         return (*self._catalogue.problems, *self._server_problems, *self._unavailable_servers())
 
     def _unavailable_servers(self) -> Iterator[ConfigError]:
-        for status in self.fleet.status() if self._parts.has_servers else ():
+        for status in self.fleet.status() if self._parts.upstream.servers else ():
             for problem in filter(None, (status.problem, *status.problems)):
                 yield ConfigError(
                     problem,
@@ -294,29 +280,11 @@ class Toolreeve:
         """Run a call that is spelled out: with its own session, principal, timeout and expected cost."""
         if not self._started:
             raise ToolreeveError("the runtime is not started: use `async with Toolreeve() as reeve`")
-        task = _this_task()
-        self._running[call.id] = (call, task)
-        try:
-            return await self._parts.pipeline.run(call)
-        finally:
-            self._running.pop(call.id, None)
-            if self._idle is not None and not self._running and not self._idle.done():
-                self._idle.set_result(None)
-            if call.id in self._parts.pipeline.revoked:
-                self._parts.pipeline.revoked.discard(call.id)
-                task.uncancel()
-
-    def running_call(self, call_id: str) -> ToolCall | None:
-        """The running call with this id."""
-        return self._running[call_id][0] if call_id in self._running else None
+        return await self._calls.run(call)
 
     def cancel(self, call_id: str) -> bool:
         """Cancel a running call: its caller gets E_CANCELLED. False if there is no such call."""
-        _, task = self._running.get(call_id, (None, None))
-        if task is None or call_id in self._parts.pipeline.revoked:
-            return False
-        self._parts.pipeline.revoked.add(call_id)
-        return task.cancel()
+        return self._calls.cancel(call_id)
 
     async def batch(self, requests: Sequence[flows.Request], *, concurrency: int = 8) -> list[ToolResult]:
         """Run calls concurrently; results come in the order of the requests."""
@@ -398,16 +366,6 @@ class Toolreeve:
         own words belong here; never what a model wrote or a tool returned."""
         await self._parts.flow.sessions.say(text, user=self.principal.user, session=session or self.session)
 
-    async def spend(self, dollars: float) -> bool:
-        """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is
-        counted even then, because it has been spent."""
-        limit = self._parts.policy.budget
-        if limit is None:
-            return True
-        await self._parts.budget.reserve(limit.scope, dollars, None)
-        limit.spent = await self._parts.budget.spent(limit.scope)
-        return limit.spent <= limit.limit
-
     async def undo(
         self,
         call_id: str | None = None,
@@ -426,10 +384,6 @@ class Toolreeve:
         if session:
             args["session"] = session
         return await self.run(self._new_call("undo", args, record_scope=RecordScope.ALL))
-
-    def enforce(self, confinements: Iterable[Confinement]) -> None:
-        """Explain calls as where the sandbox enforces these; running a command finds out by itself."""
-        self._parts.policy.enforce(confinements)
 
     def explain(
         self, tool: str, args: Mapping[str, Any] | None = None, *, estimated_cost: float = 0.0
@@ -451,37 +405,15 @@ class Toolreeve:
         """The record of all calls: `recent`, `list`, `show`, `export`, `verify`."""
         return self._parts.audit
 
-    async def review_policy(self) -> "PolicyReview":
-        """The policy over recorded calls: what another would decide, and rules for what is approved often."""
-        from toolreeve.runtime.policy_review import PolicyReview
-
-        await self._parts.pipeline.find_confinements()
-        return PolicyReview(self.configuration, self.audit, self._parts.policy().confinements)
-
-    @property
-    def journal(self) -> Journal:
-        """Writes the record, for doors that have more to note than calls."""
-        return self._parts.journal
-
-    @property
-    def flow(self) -> "FlowSessions":
-        """What people said in each session, and what they vouched for."""
-        return self._parts.flow.sessions
-
     @property
     def approvals(self) -> "Approvals":
         """Questions to people, pending and answered: `list`, `show`, `decide`, `changes`, `history`, `grants`."""
-        return self._parts.approvals
+        return self._parts.approval.approvals
 
     @property
     def fleet(self) -> "ServerPool":
         """The MCP servers of this runtime."""
-        return self._parts.pool
-
-    @property
-    def pins(self) -> "Pins":
-        """The tools of MCP servers as first seen, and which have changed since."""
-        return self._parts.pins
+        return self._parts.upstream.pool
 
     @property
     def bus(self) -> Bus:
@@ -489,105 +421,19 @@ class Toolreeve:
         return self._parts.bus
 
     @property
-    def agent_runs(self) -> "AgentRunTable":
-        """The recorded runs of agents."""
-        return self._parts.store.agent_runs
-
-    @property
-    def tasks(self) -> "TaskTable":
-        """The tasks of other agents."""
-        return self._parts.store.tasks
-
-    async def note(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Record an event that is not a call. Returns when it is on disk."""
-        await self._parts.journal.note(kind, body)
-
-    async def log_in(self, server: str, authorize: "Authorize") -> bool:
-        """Log in to a remote server; `authorize` gets the URL for the user. Raises ServerUnavailable, ValueError."""
-        from toolreeve.upstream.oauth.account import login
-
-        spec = self.fleet.upstream(server).spec
-        state = Path(self.configuration.settings.state.dir)
-        granted = await login(spec, http=self._parts.http, state=state, authorize=authorize)
-        await self.fleet.upstream(server).supervisor.restart()
-        return granted
-
-    @property
     def budget(self) -> Budget | None:
         """What may be spent, and what has been; None without a limit."""
         return self._parts.policy.budget
-
-    @property
-    def policy_state(self) -> PolicyState:
-        """The policy as it is applied now."""
-        return self._parts.policy()
-
-    @property
-    def running_count(self) -> int:
-        """The number of calls on the road."""
-        return len(self._running)
-
-    def keep_results(self) -> RecentResults:
-        """Keep the results of recent calls in memory, for a console to show."""
-        return self._parts.events.keep_results()
-
-    async def undo_states(self, call_ids: Sequence[str]) -> Mapping[str, bool]:
-        """The calls among these that changed files, and whether all of that has been undone."""
-        return await self._parts.store.changes.states(call_ids)
-
-    @property
-    def credentials(self) -> "CredentialTable":
-        """The stored tokens, browser sessions and one-time links of the HTTP server."""
-        return self._parts.store.credentials
-
-    @property
-    def webhooks(self) -> "WebhookTable":
-        """The webhooks, and the deliveries that wait for them."""
-        return self._parts.store.webhooks
-
-    @property
-    def http(self) -> GuardedHttp:
-        """The guarded HTTP client, as tools use it."""
-        return self._parts.http
-
-    @property
-    def max_reviews(self) -> int:
-        """How often an agent may be asked to mend its answer (`output_settings.max_iterations` of your governors)."""
-        governors = self._parts.governors
-        return 0 if governors is None else governors.settings.max_iterations
-
-    async def review_output(self, text: str, iteration: int = 0) -> tuple[str, str]:
-        """Why your output governors refuse an agent's answer, and what they want done; both empty if they do not.
-        What they said is recorded."""
-        governors = self._parts.governors
-        if governors is None or not governors.settings.output:
-            return "", ""
-        review = await governors.review_output(text, task=new_id(), session=self.session, iteration=iteration)
-        await self._parts.journal.note("governor", review.to_dict())
-        veto = review.rejected
-        problem = "" if veto is None else f"refused by governor {veto.governor!r}: {'; '.join(veto.messages)}"
-        return problem, review.follow_up
-
-    def redact(self, text: str) -> str:
-        """The text without the secrets that this runtime knows."""
-        return self._parts.redactor.text(text)
 
     @property
     def metrics(self) -> Metrics:
         """Counters and histograms; `render` writes them in Prometheus' text format."""
         return self._parts.metrics
 
-    @property
-    def files(self) -> WorkspaceFiles:
-        """The guarded files of the workspace, as tools see them."""
-        return self._parts.files
-
-
-def _this_task() -> asyncio.Task[Any]:
-    task = asyncio.current_task()
-    if task is None:
-        raise ToolreeveError("calls must be made inside an asyncio task")
-    return task
+    @cached_property
+    def internals(self) -> Internals:
+        """For doors such as servers and commands; not part of the public interface."""
+        return Internals(self._parts, self.configuration, self._calls)
 
 
 def _check_server(name: str, tools: ToolRegistry, fleet: "ServerPool") -> None:

@@ -66,14 +66,14 @@ async def new_application(
         tokens=access.tokens,
         feed=feed,
         running=RunningCalls(reeve),
-        results=reeve.keep_results(),
+        results=reeve.internals.events.keep_results(),
         now=time.time,
         started=time.time(),
         inbox=inbox or InboxChannel(),
         doctor=doctor,
         clients=clients,
     )
-    webhooks = WebhookDispatcher(reeve, reeve.webhooks, draw=random.random)
+    webhooks = WebhookDispatcher(reeve, reeve.internals.store.webhooks, draw=random.random)
     _watch(services, webhooks)
     stops = [handlers.close, feed.close]
 
@@ -151,10 +151,10 @@ def _public_routes(services: ApiServices, oidc: OidcSettings | None) -> list[Bas
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    login = Login(services.reeve.credentials, services.now, services.refresh_tokens)
+    login = Login(services.reeve.internals.store.credentials, services.now, services.refresh_tokens)
     logins = [*login.routes(), *ApprovalPage(services.reeve.approvals).routes()]
     if oidc is not None:
-        logins += OidcLogin(oidc, login, services.reeve.http, services.now).routes()
+        logins += OidcLogin(oidc, login, services.reeve.internals.http, services.now).routes()
     return [Route("/health", health), *logins, *ConsoleFiles().routes()]
 
 

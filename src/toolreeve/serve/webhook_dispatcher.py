@@ -125,7 +125,7 @@ class WebhookDispatcher:
         return _deliveries(hooks, f"approval-{change.changed}", event)
 
     async def _work(self, hook: Webhook) -> None:
-        async with self._reeve.http.library_client(timeout=TIMEOUT) as client:
+        async with self._reeve.internals.http.library_client(timeout=TIMEOUT) as client:
             while True:
                 try:
                     async for delivery in self._due(hook):

@@ -161,7 +161,7 @@ async def test_a_restarted_server_finds_its_task_and_runs_the_call_once(world: W
     async with serving(world.reeve()) as server, connected(server) as client:
         asked = await send(client, WRITE)
         (question,) = await pending(server)
-        row = await server.reeve.tasks.find(asked.id)
+        row = await server.reeve.internals.store.tasks.find(asked.id)
     async with world.reeve() as other:
         await other.approvals.decide(question, answer="allow", by=Principal(user="pat", role=Role.ADMIN), dead_time=0)
     async with serving(world.reeve()) as server, connected(server) as client:
@@ -199,7 +199,7 @@ async def test_a_call_that_a_killed_process_had_begun_is_not_repeated(world: Wor
     status = await asyncio.wait_for(child.wait(), 60)
     async with serving(world.reeve()) as server:
         (row,) = (await post(server, "tasks/list", {}))["result"]["tasks"]
-        task = await server.reeve.tasks.find(row["id"])
+        task = await server.reeve.internals.store.tasks.find(row["id"])
 
     assert status == -signal.SIGKILL
     assert (world.workspace / "mark").read_text() == "ran"
@@ -215,7 +215,7 @@ async def test_a_token_that_was_revoked_meanwhile_continues_nothing(world: World
         other = await server.token(Role.OPERATOR, "gone")
         async with connected(server, token) as client:
             asked = await send(client, WRITE)
-        await server.reeve.credentials.revoke(next(iter(server.secrets.values())))
+        await server.reeve.internals.store.credentials.revoke(next(iter(server.secrets.values())))
         await server.until(token, 401)
         (question,) = await pending(server)
         await server.reeve.approvals.decide(

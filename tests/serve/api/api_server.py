@@ -38,7 +38,7 @@ class ApiServer:
         """The headers of a new token."""
         secret = f"token-of-{role.value}-{user}-{len(self.secrets)}"
         row = new_stored(secret, kind=TOKEN, user=user or role.value, role=role, now=time.time(), **more)
-        await self.reeve.credentials.add(row)
+        await self.reeve.internals.store.credentials.add(row)
         self.secrets[secret] = row.id
         if "read" in row.scopes:
             await self.until(bearer(secret), 200, user=row.user)
@@ -58,7 +58,7 @@ class ApiServer:
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[httpx2.AsyncClient]:
         """Logged in by a one-time link, with the headers of the console's own page."""
-        link = await new_link(self.reeve.credentials, time.time(), self.url)
+        link = await new_link(self.reeve.internals.store.credentials, time.time(), self.url)
         async with httpx2.AsyncClient(base_url=self.url, timeout=20) as client:
             await client.get(link)
             session = (await client.get("/api/v1/session")).json()

@@ -64,7 +64,7 @@ async def test_a_revoked_token_ends_its_stream(world: World) -> None:
     async with serving(world.reeve()) as server:
         viewer = await server.token(Role.VIEWER, "vera")
         async with listening(server, headers=viewer) as events:
-            await server.reeve.credentials.revoke(next(iter(server.secrets.values())))
+            await server.reeve.internals.store.credentials.revoke(next(iter(server.secrets.values())))
             await server.until(viewer, 401)
             await server.reeve.call("calculate", expression="1")
             left = [each async for each in events]

@@ -40,8 +40,8 @@ async def echo(reeve: Toolreeve) -> Failure | None:
 
 async def accept(reeve: Toolreeve) -> list[str]:
     accepted: list[str] = []
-    for home, changes in (await reeve.pins.changed("s")).items():
-        accepted += await reeve.pins.accept(home, changes)
+    for home, changes in (await reeve.internals.pins.changed("s")).items():
+        accepted += await reeve.internals.pins.accept(home, changes)
     return accepted
 
 
@@ -245,7 +245,7 @@ async def test_a_tool_that_changes_back_needs_nobody(world: World, tmp_path: Pat
         place.offer(offered)
         async with place.reeve() as reeve:
             refused = await echo(reeve)
-            waiting = await reeve.pins.changed("s")
+            waiting = await reeve.internals.pins.changed("s")
 
     assert refused is None
     assert waiting == {}
@@ -256,12 +256,12 @@ async def test_what_changed_again_while_it_was_shown_is_not_accepted(world: Worl
     async with place.reeve():
         place.offer(NEW)
     async with place.reeve() as reeve:
-        shown = await reeve.pins.changed("s")
+        shown = await reeve.internals.pins.changed("s")
     place.offer(tool("echo", description="something worse"))
     async with place.reeve() as reeve:
         ((home, changes),) = shown.items()
 
-        assert await reeve.pins.accept(home, changes) == []
+        assert await reeve.internals.pins.accept(home, changes) == []
         refused = await echo(reeve)
 
     assert refused is not None

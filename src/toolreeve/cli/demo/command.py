@@ -70,7 +70,7 @@ async def _demo(folder: Path, place: "socket.socket", *, ends: bool) -> None:
         views = ToolViews(new_view(reeve, search=False))
         access = new_access_control(host, Tokens())
         async with reeve, new_application(reeve, access, views, limits, inbox=inbox) as application:
-            link = await new_link(reeve.credentials, time.time(), f"http://{host}:{port}")
+            link = await new_link(reeve.internals.store.credentials, time.time(), f"http://{host}:{port}")
             note(f"a shop to work in: {folder / 'shop'}")
             note(f"open the console, for one login:\n{link}")
             server = HttpServer(application, limits)

@@ -81,7 +81,7 @@ def check_policy(options: Options, found: "Configuration") -> Iterator[Check]:
         text = "no limit (policy.budget_limit)" if limit is None else f"${limit:.2f} for all calls together"
         yield Check("control", "budget", Status.OK, text)
     finally:
-        runtime.files.close()
+        runtime.internals.files.close()
 
 
 def _check_mode(found: "Configuration") -> Check:

@@ -60,7 +60,7 @@ Refuse = Callable[[A2AError], Response]
 class A2aDoor:
     def __init__(self, reeve: "Toolreeve", views: "ToolViews", access: AccessControl, now: Callable[[], float]) -> None:
         self._access = access
-        self._board = TaskBoard(reeve.tasks, now)
+        self._board = TaskBoard(reeve.internals.store.tasks, now)
         self._push = PushConfigs(reeve, self._board)
         self._board.published = self._push.deliver
         self._turns = Turns(reeve, self._board, self._is_valid)

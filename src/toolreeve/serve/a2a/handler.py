@@ -142,7 +142,7 @@ class TaskHandler(RequestHandler):
             row = await self.find(params.id, credential)
             if row.ended:
                 raise TaskNotCancelableError(message=f"the task has ended: {row.state}")
-            if row.process not in ("", self.reeve.journal.process):
+            if row.process not in ("", self.reeve.internals.journal.process):
                 raise TaskNotCancelableError(message="the task runs in another process of this server")
             if (done := await self.turns.cancel(row)) is not None:
                 return read_task(done)
@@ -232,7 +232,7 @@ class TaskHandler(RequestHandler):
             message,
             owner=credential.principal.user,
             turn=_new_turn(calls, message, credential, context.state["headers"]),
-            process=self.reeve.journal.process,
+            process=self.reeve.internals.journal.process,
         )
         if params.configuration.HasField("task_push_notification_config"):
             await self._push_or_end(row, params.configuration.task_push_notification_config)

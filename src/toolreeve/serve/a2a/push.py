@@ -36,7 +36,7 @@ class PushConfigs:
 
     async def load(self) -> None:
         """Find the tasks that have configurations, and deliver what is overdue."""
-        hooks = [hook for hook in await self._reeve.webhooks.list() if hook.task.startswith(PREFIX)]
+        hooks = [hook for hook in await self._reeve.internals.store.webhooks.list() if hook.task.startswith(PREFIX)]
         self._tasks = {hook.task.removeprefix(PREFIX) for hook in hooks}
         for number in sorted(self._tasks):
             if (row := await self._board.table.find(number)) is not None:
@@ -53,7 +53,7 @@ class PushConfigs:
         if len(known) >= MAX_CONFIGS and _hook_id(row, number) not in known:
             raise InvalidParamsError(message=f"a task has at most {MAX_CONFIGS} push configurations")
         try:
-            self._reeve.http.screen(config.url, "POST")
+            self._reeve.internals.http.screen(config.url, "POST")
         except ToolError as problem:
             raise InvalidParamsError(message=f"the address is refused: {problem.message}") from None
         hook = Webhook(
@@ -64,9 +64,11 @@ class PushConfigs:
             headers=_headers(config),
         )
         now = self._board.now()
-        if await self._reeve.webhooks.cursor(hook.task) is None:
-            await self._reeve.webhooks.enqueue(hook.task, before=None, after=row.last, deliveries=(), now=now)
-        await self._reeve.webhooks.put(hook, now=now)
+        if await self._reeve.internals.store.webhooks.cursor(hook.task) is None:
+            await self._reeve.internals.store.webhooks.enqueue(
+                hook.task, before=None, after=row.last, deliveries=(), now=now
+            )
+        await self._reeve.internals.store.webhooks.put(hook, now=now)
         self._tasks.add(row.id)
         return _shown(row, hook)
 
@@ -77,7 +79,7 @@ class PushConfigs:
         return next((each for each in await self.list(row) if each.id == number), None)
 
     async def delete(self, row: TaskRow, number: str) -> bool:
-        return await self._reeve.webhooks.delete(_hook_id(row, number))
+        return await self._reeve.internals.store.webhooks.delete(_hook_id(row, number))
 
     async def deliver(self, row: TaskRow) -> None:
         """Put the events that are not yet delivered into the outbox."""
@@ -85,17 +87,19 @@ class PushConfigs:
             return
         source = f"{PREFIX}{row.id}"
         hooks = await self._hooks(row)
-        cursor = await self._reeve.webhooks.cursor(source) or 0
+        cursor = await self._reeve.internals.store.webhooks.cursor(source) or 0
         events = await self._board.table.events(row.id, after=cursor)
         if not events:
             return
         rows = [_delivery(hook, row, seq, body) for seq, body in events for hook in hooks]
         now = self._board.now()
-        await self._reeve.webhooks.enqueue(source, before=cursor, after=events[-1][0], deliveries=rows, now=now)
+        await self._reeve.internals.store.webhooks.enqueue(
+            source, before=cursor, after=events[-1][0], deliveries=rows, now=now
+        )
 
     async def sweep(self) -> None:
         """Remove the configurations of ended tasks once everything is delivered."""
-        statistics = await self._reeve.webhooks.statistics()
+        statistics = await self._reeve.internals.store.webhooks.statistics()
         for number in sorted(self._tasks):
             row = await self._board.table.find(number)
             waits = await self._hooks(row) if row is not None else ()
@@ -104,13 +108,13 @@ class PushConfigs:
                 await self._forget(number)
 
     async def _forget(self, number: str) -> None:
-        for hook in await self._reeve.webhooks.list():
+        for hook in await self._reeve.internals.store.webhooks.list():
             if hook.task == f"{PREFIX}{number}":
-                await self._reeve.webhooks.delete(hook.id)
+                await self._reeve.internals.store.webhooks.delete(hook.id)
         self._tasks.discard(number)
 
     async def _hooks(self, row: TaskRow) -> Sequence[Webhook]:
-        return [hook for hook in await self._reeve.webhooks.list() if hook.task == f"{PREFIX}{row.id}"]
+        return [hook for hook in await self._reeve.internals.store.webhooks.list() if hook.task == f"{PREFIX}{row.id}"]
 
 
 def _hook_id(row: TaskRow, number: str) -> str:

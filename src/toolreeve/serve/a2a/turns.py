@@ -91,7 +91,7 @@ class Turns:
         elif not self._is_valid(row.turn["credential"]):
             await self._end(row, TaskState.TASK_STATE_FAILED, "the credential of this task is no longer accepted")
         else:
-            process = self._reeve.journal.process
+            process = self._reeve.internals.journal.process
             turn = {**row.turn, "call": new_id()}
             taken = await self._board.publish(
                 row, TaskState.TASK_STATE_WORKING, question="", process=process, turn=turn
@@ -118,7 +118,10 @@ class Turns:
         for row in await self._board.table.unended():
             if row.question:
                 await self.resume(row)
-            elif row.process != self._reeve.journal.process and not await self._reeve.journal.is_alive(row.process):
+            elif (
+                row.process != self._reeve.internals.journal.process
+                and not await self._reeve.internals.journal.is_alive(row.process)
+            ):
                 await self._end(row, TaskState.TASK_STATE_FAILED, _LOST.format(call=row.turn["call"]))
         return since
 

@@ -94,7 +94,7 @@ async def list_calls(request: ApiRequest, query: CallQuery) -> CallPage:
     wanted = request.view.narrow(_filter(query))
     before = None if query.cursor is None else read_cursor("calls", query.cursor)
     found, before = await _scan(request, wanted, query, before)
-    undo = await request.services.reeve.undo_states([each.call_id for each in found])
+    undo = await request.services.reeve.internals.store.changes.states([each.call_id for each in found])
     rows = [new_row(each, visible=request.view.reveals(each.body), undo=undo) for each in found]
     total = await request.services.reeve.audit.count_calls() if wanted == Filter(kind=CALL) else None
     return {"calls": rows, "cursor": None if before is None else write_cursor("calls", before), "total": total}
@@ -106,7 +106,7 @@ async def show_call(request: ApiRequest, call_id: str) -> CallDetail:
     records = await find_records(request, call_id)
     last = records[-1]
     visible = request.view.reveals(last.body)
-    undo = await request.services.reeve.undo_states([last.call_id])
+    undo = await request.services.reeve.internals.store.changes.states([last.call_id])
     row = new_row(last, visible=visible, undo=undo)
     args = last.body.get("args")
     trial = last.body.get("trial")
@@ -125,7 +125,7 @@ async def show_call(request: ApiRequest, call_id: str) -> CallDetail:
 async def cancel_call(request: ApiRequest, call_id: str) -> CallCancelled:
     """Cancel a call that runs in this server."""
     reeve = request.services.reeve
-    found = reeve.running_call(call_id)
+    found = reeve.internals.calls.find(call_id)
     if found is not None and not request.credential.sees_all and not is_own(request, found):
         raise Problem(403, "only the credential that made it, or one with the scope approve, may cancel it")
     if not reeve.cancel(call_id):

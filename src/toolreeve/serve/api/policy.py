@@ -58,7 +58,7 @@ class ExplainBody(Body):
 async def list_rules(request: ApiRequest) -> PolicyReport:
     """The effective rules, in the order of their force. Rules of other users name what they do: the scope approve or
     manage is needed to see them."""
-    state = request.services.reeve.policy_state
+    state = request.services.reeve.internals.policy()
     own = request.credential.principal.user
     everyone = request.credential.sees_all
     rows = [

@@ -72,7 +72,7 @@ class SuggestionList(TypedDict):
 async def check_policy(request: ApiRequest, body: CheckBody) -> PolicyCheck:
     """Check a policy file and its examples, without using it."""
     try:
-        rules = (await request.services.reeve.review_policy()).parse(body.policy, "policy")
+        rules = (await request.services.reeve.internals.review_policy()).parse(body.policy, "policy")
     except (ConfigErrors, ConfigError) as problems:
         return {"ok": False, "rules": 0, "problems": _problems(problems)}
     return {"ok": True, "rules": len(rules), "problems": []}
@@ -81,7 +81,7 @@ async def check_policy(request: ApiRequest, body: CheckBody) -> PolicyCheck:
 @policy_review.post("/policy/simulate", AccessScope.APPROVE)
 async def simulate_policy(request: ApiRequest, body: SimulateBody) -> SimulationReport:
     """Which recorded calls a policy file would decide differently. Nothing runs."""
-    review = await request.services.reeve.review_policy()
+    review = await request.services.reeve.internals.review_policy()
     try:
         rules = review.parse(body.policy, "policy")
     except (ConfigErrors, ConfigError) as problems:
@@ -98,7 +98,7 @@ async def simulate_policy(request: ApiRequest, body: SimulateBody) -> Simulation
 async def suggest_policy(request: ApiRequest, query: SuggestionQuery) -> SuggestionList:
     """The narrowest rules for calls that people approved often."""
     since = Filter.parse({"since": query.since}).since
-    review = await request.services.reeve.review_policy()
+    review = await request.services.reeve.internals.review_policy()
     found: Any = [each.to_dict() for each in await review.suggest(since=since, often=query.often)]
     return {"suggestions": found}
 

@@ -112,7 +112,9 @@ async def restart_server(request: ApiRequest, name: str) -> ServerRow:
     if status.state == "off":
         raise Problem(409, f"{name} is turned off: {status.problem or 'enabled = false'}", code=ErrorCode.UPSTREAM)
     await request.services.reeve.fleet.upstream(name).supervisor.restart()
-    await request.services.reeve.note("server", {"server": name, "restarted_by": request.credential.principal.user})
+    await request.services.reeve.internals.journal.note(
+        "server", {"server": name, "restarted_by": request.credential.principal.user}
+    )
     return _row(_find(request, name))
 
 
@@ -124,7 +126,9 @@ async def accept_pin(request: ApiRequest, name: str, tool: str, body: AcceptBody
     if not offered:
         raise not_found(f"{name} has no change of {tool!r:.100} to accept")
     owner = PinOwner(server=status.name, place=status.place)
-    if digest(offered[0].offered).hex() != body.digest or not await request.services.reeve.pins.accept(owner, offered):
+    if digest(offered[0].offered).hex() != body.digest or not await request.services.reeve.internals.pins.accept(
+        owner, offered
+    ):
         detail = f"{tool!r:.100} has changed again since it was shown; look at the difference anew"
         raise Problem(409, detail, code=ErrorCode.TOOL_CHANGED)
     return {"server": name, "accepted": tool}
@@ -141,7 +145,7 @@ async def log_in_to_server(request: ApiRequest, name: str) -> ServerLogin:
         if not shown.done():
             shown.set_result(url)
 
-    task = asyncio.create_task(request.services.reeve.log_in(name, authorize))
+    task = asyncio.create_task(request.services.reeve.internals.log_in(name, authorize))
     request.services.tasks.add(task)
     task.add_done_callback(request.services.tasks.discard)
     waiting: set[asyncio.Future[Any]] = {task, shown}
@@ -166,7 +170,7 @@ def _find(request: ApiRequest, name: str) -> ServerStatus:
 
 
 async def _changes(request: ApiRequest, status: ServerStatus) -> Sequence[ToolChanged]:
-    found = await request.services.reeve.pins.changed(status.name)
+    found = await request.services.reeve.internals.pins.changed(status.name)
     return found.get(PinOwner(server=status.name, place=status.place), ())
 
 

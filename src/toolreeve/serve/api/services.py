@@ -54,21 +54,21 @@ class ApiServices:
 
     def view_of(self, credential: Credential) -> RecordView:
         """What of the record this credential may see."""
-        return RecordView(credential, self.reeve.files.root)
+        return RecordView(credential, self.reeve.internals.files.root)
 
     async def count_waiting(self) -> None:
         """Count what waits, for the metrics."""
-        found = (await self.reeve.webhooks.statistics()).values()
+        found = (await self.reeve.internals.store.webhooks.statistics()).values()
         self.waiting["approvals"] = await self.reeve.approvals.count()
         self.waiting["deliveries"] = sum(each.pending for each in found)
         self.waiting["dead"] = sum(each.dead for each in found)
 
     async def refresh_tokens(self) -> None:
         """Accept what is stored now, and nothing else that was."""
-        self.tokens.replace_stored(await self.reeve.credentials.list(now=self.now()))
+        self.tokens.replace_stored(await self.reeve.internals.store.credentials.list(now=self.now()))
 
     async def revoke(self, number: str) -> bool:
         """Revoke a stored credential: its next request is refused, and its open streams end."""
-        found = await self.reeve.credentials.revoke(number)
+        found = await self.reeve.internals.store.credentials.revoke(number)
         await self.refresh_tokens()
         return found is not None

@@ -89,7 +89,7 @@ async def show_status(request: ApiRequest) -> StatusReport:
         "pending": await count_pending(request),
         "tools": len(reeve.tools),
         "servers": len(reeve.fleet),
-        "running": reeve.running_count if whole else None,
+        "running": len(reeve.internals.calls) if whole else None,
         "listeners": services.feed.listeners if whole else None,
         "uptime_seconds": round(services.now() - services.started, 1),
         "problems": [str(problem) for problem in reeve.problems]

@@ -53,7 +53,7 @@ class TokenBody(Body):
 @tokens.get("/tokens", AccessScope.MANAGE)
 async def list_tokens(request: ApiRequest) -> TokenList:
     """List the valid tokens and browser sessions."""
-    found = await request.services.reeve.credentials.list(now=request.services.now())
+    found = await request.services.reeve.internals.store.credentials.list(now=request.services.now())
     rows: list[Any] = [{**each.to_dict(), "kind": each.kind} for each in found if each.kind != LINK]
     return {"tokens": rows}
 
@@ -74,8 +74,10 @@ async def add_token(request: ApiRequest, body: TokenBody) -> NewToken:
         now=now,
         expires=now + body.days * DAY,
     )
-    await request.services.reeve.credentials.add(row)
-    await request.services.reeve.note("token", {"added": row.to_dict(), "user": request.credential.principal.user})
+    await request.services.reeve.internals.store.credentials.add(row)
+    await request.services.reeve.internals.journal.note(
+        "token", {"added": row.to_dict(), "user": request.credential.principal.user}
+    )
     await request.services.refresh_tokens()
     return {"id": row.id, "token": secret}
 
@@ -85,4 +87,6 @@ async def revoke_token(request: ApiRequest, number: str) -> None:
     """Revoke a token, or end a browser's session: its next request is refused, and its open streams end."""
     if not await request.services.revoke(number):
         raise not_found(f"no token {number!r:.100}")
-    await request.services.reeve.note("token", {"revoked": number, "user": request.credential.principal.user})
+    await request.services.reeve.internals.journal.note(
+        "token", {"revoked": number, "user": request.credential.principal.user}
+    )

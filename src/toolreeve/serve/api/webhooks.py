@@ -92,7 +92,7 @@ class Replayed(TypedDict):
 @webhooks.get("/webhooks", AccessScope.MANAGE)
 async def list_webhooks(request: ApiRequest) -> WebhookList:
     """List the webhooks with their delivery statistics."""
-    table = request.services.reeve.webhooks
+    table = request.services.reeve.internals.store.webhooks
     statistics = await table.statistics()
     return {"webhooks": [_row(each, statistics.get(each.id)) for each in await table.list()]}
 
@@ -101,33 +101,39 @@ async def list_webhooks(request: ApiRequest) -> WebhookList:
 async def add_webhook(request: ApiRequest, body: WebhookBody) -> NewWebhook:
     """Send events to a URL from now on, signed. A URL that the network guard refuses is refused here."""
     reeve = request.services.reeve
-    reeve.http.screen(body.url, "POST")
+    reeve.internals.http.screen(body.url, "POST")
     hook = _new_webhook(body)
     host = urlsplit(hook.url).hostname  # the rest may be a secret, and those who approve read the record
-    await reeve.webhooks.put(hook, now=request.services.now())
-    await reeve.note("webhook", {"added": hook.id, "host": host, "user": request.credential.principal.user})
+    await reeve.internals.store.webhooks.put(hook, now=request.services.now())
+    await reeve.internals.journal.note(
+        "webhook", {"added": hook.id, "host": host, "user": request.credential.principal.user}
+    )
     return {"id": hook.id, "secret": hook.secret}
 
 
 @webhooks.delete("/webhooks/{number}", AccessScope.MANAGE)
 async def delete_webhook(request: ApiRequest, number: str) -> None:
     """Remove a webhook and its deliveries."""
-    if not await request.services.reeve.webhooks.delete(number):
+    if not await request.services.reeve.internals.store.webhooks.delete(number):
         raise not_found(f"no webhook {number!r:.100}")
-    await request.services.reeve.note("webhook", {"removed": number, "user": request.credential.principal.user})
+    await request.services.reeve.internals.journal.note(
+        "webhook", {"removed": number, "user": request.credential.principal.user}
+    )
 
 
 @webhooks.get("/webhooks/{number}/deliveries", AccessScope.MANAGE)
 async def list_deliveries(request: ApiRequest, number: str, query: DeliveryQuery) -> DeliveryList:
     """List the deliveries that wait, or the dead letters."""
-    found = await request.services.reeve.webhooks.deliveries(number, state=query.state, limit=query.limit)
+    found = await request.services.reeve.internals.store.webhooks.deliveries(
+        number, state=query.state, limit=query.limit
+    )
     return {"deliveries": [each.to_dict() for each in found]}
 
 
 @webhooks.post("/webhooks/{number}/replay", AccessScope.MANAGE)
 async def replay_deliveries(request: ApiRequest, number: str, body: ReplayBody) -> Replayed:
     """Send dead letters again."""
-    table = request.services.reeve.webhooks
+    table = request.services.reeve.internals.store.webhooks
     count = await table.replay(number, number=body.delivery, now=request.services.now())
     return {"replayed": count}
 

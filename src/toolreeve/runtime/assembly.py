@@ -1,0 +1,283 @@
+"""Composition root: builds the parts of a runtime, starts and stops them.
+
+With its neighbours, the only place where the clock, randomness and the database come in.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolreeve.config import Configuration
+from toolreeve.config.guard_table import guard_table
+from toolreeve.config.xdg import DATABASE
+from toolreeve.core.action import Action
+from toolreeve.core.context import Services
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.execution.admission import Admission
+from toolreeve.execution.executor import Executor, LocalExecutor
+from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
+from toolreeve.execution.outputs import OutputStore
+from toolreeve.execution.progress import to_peer
+from toolreeve.guard.network.client import GuardedHttp
+from toolreeve.pipeline import Pipeline
+from toolreeve.record.audit import Audit
+from toolreeve.record.blobs import Blobs
+from toolreeve.record.budget import BudgetStore
+from toolreeve.record.bus import Bus
+from toolreeve.record.events import EventPublisher
+from toolreeve.record.journal import Journal
+from toolreeve.record.metrics import Metrics
+from toolreeve.record.store import Store
+from toolreeve.record.traces import CallTracer
+from toolreeve.record.undo import Undo
+from toolreeve.registry import ToolRegistry
+from toolreeve.runtime.approval_parts import ApprovalParts
+from toolreeve.runtime.build import new_network_guard
+from toolreeve.runtime.connectors import RuntimeSecrets
+from toolreeve.runtime.files import new_files
+from toolreeve.runtime.model_catalogue import ConfiguredModels
+from toolreeve.runtime.policy_source import PolicySource
+from toolreeve.runtime.processes import ClosableProcesses, DeferredProcesses, command_rules, new_processes
+from toolreeve.runtime.upstream_parts import UpstreamParts, client_info
+
+if TYPE_CHECKING:
+    from toolreeve.approval.channel import Channel
+    from toolreeve.confinement.trials import TrialStage
+    from toolreeve.upstream.server_spec import ServerSpec
+    from toolreeve.upstream.transports.connect import Authorize
+
+logger = logging.getLogger(__name__)
+
+
+class Assembly:
+    """The parts of one runtime."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        registry: ToolRegistry,
+        policy: PolicySource,
+        channels: "Sequence[Channel]",
+        servers: "Sequence[ServerSpec]" = (),
+        authorize: "Authorize | None" = None,
+    ) -> None:
+        self._configuration = configuration
+        self.policy = policy
+        self.redactor = Redactor(configuration.secrets)
+        self.redactor.learn(value for server in servers for value in server.secret_values)
+        self._build_record()
+        self._build_machine()
+        self.approval = ApprovalParts(
+            configuration,
+            registry,
+            channels,
+            policy=policy,
+            store=self.store,
+            journal=self.journal,
+            events=self.events,
+            redact=self.redactor.text,
+            files=self.files,
+            http=self.http,
+            processes=self.processes,
+        )
+        self._build_execution()
+        self.upstream = UpstreamParts(
+            configuration,
+            registry,
+            servers,
+            authorize,
+            store=self.store,
+            journal=self.journal,
+            events=self.events,
+            http=self.http,
+            processes=self.processes,
+            forget=self.limiters.forget,
+        )
+        self.pipeline = self._new_pipeline(registry)
+
+    def _build_record(self) -> None:
+        settings = self._configuration.settings
+        self.bus = Bus()
+        self.metrics = Metrics(lambda: self.limiters.breakers.states())
+        self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
+        if settings.record.otlp_endpoint:
+            self.events.tracer = CallTracer(settings.record.otlp_endpoint, version=client_info()["version"])
+        self.store = Store(Path(settings.state.dir) / DATABASE)
+        self.journal = Journal(
+            self.store,
+            self.redactor,
+            time.time,
+            workspace=os.path.realpath(settings.workspace.dir),
+            on_gap=self.events.gap,
+        )
+        self.metrics.watch("toolreeve_audit_backlog", "Records that wait to be written.", lambda: self.store.backlog)
+        self.metrics.watch("toolreeve_audit_failures_total", "Writes that failed.", lambda: self.store.failures)
+        self.audit = Audit(self.store)
+        self.budget = BudgetStore(self.store.budget)
+
+    def _build_machine(self) -> None:
+        """Files, network and processes, guarded."""
+        from toolreeve.information_flow.stage import InformationFlow
+        from toolreeve.trial.commits import Commits
+
+        state = Path(self._configuration.settings.state.dir)
+        redact = self.redactor.text
+        self.commits = Commits(state, time.time)
+        blobs = Blobs(state / "undo", time.time)
+        self.undo = Undo(self.store.changes, blobs, time.time, redact=redact, commits=self.commits)
+        self.guards = guard_table(self._configuration)
+        self.files = new_files(self._configuration, self.guards, keep=self.undo)
+        self.flow = InformationFlow(
+            self.store.flow_facts(time.time),
+            now=time.time,
+            redact=redact,
+            finds_secret=self.redactor.knows,
+            files=self.files,
+            policy=self.policy,
+            settings=self.policy.flow,
+        )
+        self.network = new_network_guard(self._configuration)
+        self.http = GuardedHttp(self.network)
+        self.processes = DeferredProcesses(self._new_processes)
+        self._has_confinements = False
+        self._finding_confinements = asyncio.Lock()
+
+    def _build_execution(self) -> None:
+        configuration = self._configuration
+        settings = configuration.settings
+        self.outputs = OutputStore(settings.limits.output_chars)
+        self.services = Services(
+            files=self.files,
+            audit=self.audit,
+            models=ConfiguredModels(configuration.known.environ),
+            undo=self.undo,
+            outputs=self.outputs,
+            processes=self.processes,
+            commands=command_rules(configuration),
+            now=time.time,
+            http=self.http,
+            secrets=RuntimeSecrets(configuration.secret_source, self.redactor),
+        )
+        self.limiters = Limiters(
+            concurrency=LocalConcurrency(settings.limits.concurrency),
+            caches=LocalCaches(time.monotonic),
+            breakers=LocalBreakers(time.monotonic),
+            rates=self.budget,
+            budgets=self.budget,
+        )
+        self.executor: Executor = LocalExecutor(
+            self.services,
+            timeout=settings.limits.timeout,
+            patience=settings.approval.timeout,
+            draw=random.random,
+            progress=self._progress,
+        )
+
+    def _new_pipeline(self, registry: ToolRegistry) -> Pipeline:
+        return Pipeline(
+            registry=registry,
+            policy=self.policy,
+            broker=lambda: self.approval.broker,
+            admission=Admission(self.limiters, lambda: self.policy.budget, today=time.time),
+            executor=self.executor,
+            journal=self.journal,
+            events=self.events,
+            services=self.services,
+            trials=lambda: self.trials,
+            flow=self.flow,
+            outputs=self.outputs,
+            clock=time.perf_counter,
+            find_confinements=self._find_confinements,
+            expect=self.upstream.pool.expect if self.upstream.servers else None,
+        )
+
+    @cached_property
+    def trials(self) -> "TrialStage":
+        from toolreeve.confinement.trials import TrialStage
+        from toolreeve.trial.committer import Committer
+
+        trial = self._configuration.settings.trial
+        return TrialStage(
+            self.processes,
+            self.services,
+            self.guards,
+            scratch=trial.scratch,
+            seconds=trial.seconds,
+            keeps=trial.use == "ask",
+            committer=Committer(self.commits, self.undo.note),
+            last_change=lambda: self.undo.noted_at,
+        )
+
+    def _new_processes(self) -> ClosableProcesses:
+        from toolreeve.sandbox.proxy.server import Proxy
+
+        proxy = Proxy(self.network, emit=self.events.pass_on, now=time.time)
+        return new_processes(self._configuration, proxy.serve)
+
+    async def _find_confinements(self) -> None:
+        """Every call waits for the answer: one that did not would run unconfined. A sandbox that could not be built is
+        tried again with the next call."""
+        if self._has_confinements:
+            return
+        async with self._finding_confinements:
+            if not self._has_confinements and (found := await self.processes.confinements()):
+                self.policy.enforce(found)
+                self._has_confinements = True
+
+    def _progress(self, action: Action) -> Callable[[str], None] | None:
+        """Where a tool's progress goes: to its caller if they asked for it, and to the subscribers of the bus."""
+        peer = action.call.peer
+        notify = to_peer(peer, self.redactor.text) if peer is not None and peer.wants_progress else None
+        if not self.bus.listened:
+            return notify
+
+        def report(text: str) -> None:
+            self.events.progress(action.call, action.spec.name, text)
+            if notify is not None:
+                notify(text)
+
+        return report
+
+    async def start(self) -> None:
+        await self.store.start()
+        await self.journal.start()
+        await self.flow.files.start()
+        await self.undo.sweep(self.files)
+        await self._recover_commits()
+        budget = self.policy.budget
+        if budget is not None:
+            await self.budget.reserve(budget.scope, budget.spent, None)
+            budget.spent = await self.budget.spent(budget.scope)
+        if self.upstream.servers:
+            self.upstream.pool.start()
+
+    async def _recover_commits(self) -> None:
+        """Finish or revert the commits of trials that a killed process left, before the first command; recorded."""
+        for each in await asyncio.to_thread(self.commits.recover):
+            await self.journal.note("recovery", asdict(each))
+            if each.outcome == "failed":
+                logger.warning("the commit %s in %s could not be recovered: %s", each.id, each.root, each.reason)
+
+    async def close(self) -> None:
+        """Closes every part even if one fails, then raises the first failure."""
+        failures: list[Exception] = []
+        parts = (self.executor, self.upstream, self.processes, self.http, self.approval)
+        steps = (*(part.close for part in parts), self.journal.stop, self.store.close, self.bus.close)
+        for step in steps:
+            try:
+                await step()
+            except Exception as problem:
+                failures.append(problem)
+        self.files.close()
+        if self.events.tracer is not None:
+            await self.events.tracer.close()
+        if failures:
+            raise ToolreeveError(f"the runtime did not close cleanly: {failures[0]}") from failures[0]

@@ -1,0 +1,84 @@
+"""Parts of a runtime that doors use beside calls.
+
+What runs a call is not among them: doors have `Toolreeve.run` for that.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolreeve.core.call import new_id
+from toolreeve.runtime.calls_in_flight import CallsInFlight
+
+if TYPE_CHECKING:
+    from toolreeve.config import Configuration
+    from toolreeve.runtime.assembly import Assembly
+    from toolreeve.runtime.policy_review import PolicyReview
+    from toolreeve.upstream.tools.pins import Pins
+    from toolreeve.upstream.transports.connect import Authorize
+
+
+class Internals:
+    """`Toolreeve.internals`. Not part of the public interface: it may change with every version."""
+
+    def __init__(self, parts: "Assembly", configuration: "Configuration", calls: CallsInFlight) -> None:
+        self._parts = parts
+        self._configuration = configuration
+        self.calls = calls
+        self.events = parts.events
+        self.files = parts.files
+        self.flow = parts.flow.sessions
+        self.http = parts.http
+        self.journal = parts.journal
+        self.policy = parts.policy
+        self.redact = parts.redactor.text
+        self.store = parts.store
+
+    @property
+    def pins(self) -> "Pins":
+        """The tools of MCP servers as first seen, and which have changed since."""
+        return self._parts.upstream.pins
+
+    async def spend(self, dollars: float) -> bool:
+        """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is
+        counted even then, because it has been spent."""
+        limit = self._parts.policy.budget
+        if limit is None:
+            return True
+        await self._parts.budget.reserve(limit.scope, dollars, None)
+        limit.spent = await self._parts.budget.spent(limit.scope)
+        return limit.spent <= limit.limit
+
+    async def review_policy(self) -> "PolicyReview":
+        """The policy over recorded calls: what another would decide, and rules for what is approved often."""
+        from toolreeve.runtime.policy_review import PolicyReview
+
+        await self._parts.pipeline.find_confinements()
+        return PolicyReview(self._configuration, self._parts.audit, self.policy().confinements)
+
+    async def log_in(self, server: str, authorize: "Authorize") -> bool:
+        """Log in to a remote server; `authorize` gets the URL for the user. Raises ServerUnavailable, ValueError."""
+        from toolreeve.upstream.oauth.account import login
+
+        upstream = self._parts.upstream.pool.upstream(server)
+        state = Path(self._configuration.settings.state.dir)
+        granted = await login(upstream.spec, http=self.http, state=state, authorize=authorize)
+        await upstream.supervisor.restart()
+        return granted
+
+    @property
+    def max_reviews(self) -> int:
+        """How often an agent may be asked to mend its answer (`output_settings.max_iterations` of your governors)."""
+        governors = self._parts.approval.governors
+        return 0 if governors is None else governors.settings.max_iterations
+
+    async def review_output(self, session: str, text: str, iteration: int = 0) -> tuple[str, str]:
+        """Why your output governors refuse an agent's answer, and what they want done; both empty if they do not.
+        What they said is recorded."""
+        governors = self._parts.approval.governors
+        if governors is None or not governors.settings.output:
+            return "", ""
+        review = await governors.review_output(text, task=new_id(), session=session, iteration=iteration)
+        await self.journal.note("governor", review.to_dict())
+        veto = review.rejected
+        problem = "" if veto is None else f"refused by governor {veto.governor!r}: {'; '.join(veto.messages)}"
+        return problem, review.follow_up
