@@ -182,11 +182,12 @@ async def main(work, state, url, port):
     allowed = Network(allow=(f"127.0.0.1:{port}",))
     settings = Settings(workspace=Workspace(dir=work), state=State(dir=state), network=allowed)
     async with Toolreeve(settings=settings) as reeve:
-        if not await reeve.webhooks.list():
-            await reeve.webhooks.put(Webhook(id="one", url=url, secret="s" * 16, events=("tool_execution",)), now=0.0)
-        dispatcher = WebhookDispatcher(reeve, reeve.webhooks, draw=lambda: 0.5, poll=0.05)
+        hooks = reeve.internals.store.webhooks
+        if not await hooks.list():
+            await hooks.put(Webhook(id="one", url=url, secret="s" * 16, events=("tool_execution",)), now=0.0)
+        dispatcher = WebhookDispatcher(reeve, hooks, draw=lambda: 0.5, poll=0.05)
         running = asyncio.create_task(dispatcher.run())
-        while await reeve.webhooks.cursor("record") is None:
+        while await hooks.cursor("record") is None:
             await asyncio.sleep(0.02)
         if "call" in sys.argv:
             for number in range(5):
