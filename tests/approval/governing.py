@@ -1,5 +1,6 @@
 """Governors as Python functions, for the tests."""
 
+import threading
 from typing import Any
 
 SEEN: list[dict[str, Any]] = []
@@ -37,6 +38,17 @@ def endless(_: dict[str, Any]) -> Any:
 
 def truthy(_: dict[str, Any]) -> Any:
     return "approve"
+
+
+RELEASE = threading.Event()
+HANGING: set[int] = set()
+
+
+def hangs(_: dict[str, Any]) -> Any:
+    """Outside Python, where no interrupt reaches it."""
+    HANGING.add(threading.get_ident())
+    RELEASE.wait()
+    return {"status": "approve"}
 
 
 def polite(request: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,14 @@ from tests.approval import governing
 from tests.approval.people import Person, code
 from tests.world import World
 from toolreeve import Toolreeve
-from toolreeve.approval.governors import Governors, GovernorSettings, GovernorSpec, GovernorStatus, read_reply
+from toolreeve.approval.governors import (
+    MAX_FUNCTIONS,
+    Governors,
+    GovernorSettings,
+    GovernorSpec,
+    GovernorStatus,
+    read_reply,
+)
 from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.config import Network
 from toolreeve.core.errors import ErrorCode
@@ -249,6 +256,29 @@ async def test_the_output_of_an_agent_is_reviewed_too() -> None:
     assert review.rejected is not None
     assert review.follow_up == "try on Monday"
     assert governing.SEEN[-1]["agentOutput"] == "done"
+
+
+async def test_a_governor_that_hangs_approves_nothing_and_holds_a_bounded_number_of_threads() -> None:
+    """It blocks neither the threads that other work shares, nor the end of the program."""
+    spec = GovernorSpec(id="h", type="python", command=("tests.approval.governing:hangs",), timeout_ms=50)
+    governors = Governors(
+        GovernorSettings(permission=(spec,), auto_decision="all_approve"),
+        processes=NOWHERE,
+        http=NO_HTTP,
+        now=lambda: 5.0,
+        workspace="/",
+    )
+    governing.HANGING.clear()
+    try:
+        reviews = [await governors.review_call({}, task="t", session="s") for _ in range(MAX_FUNCTIONS + 3)]
+        others = await asyncio.gather(*(asyncio.to_thread(int, "7") for _ in range(64)))
+    finally:
+        governing.RELEASE.set()
+
+    assert {each.results[0].status for each in reviews} == {GovernorStatus.ERROR}
+    assert not any(each.all_approve for each in reviews)
+    assert "have not returned" in reviews[-1].results[0].messages[0]
+    assert (len(governing.HANGING), others) == (MAX_FUNCTIONS, [7] * 64)
 
 
 @pytest.mark.parametrize("reply", [None, [], {}, {"status": "APPROVE"}, {"status": ["approve"]}, {"ok": True}, 1])

@@ -56,7 +56,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 def login(browser: Browser, server: ConsoleServer) -> Any:
     """The cookies of a person who opened the one-time link."""
     context = browser.new_context()
-    context.new_page().goto(server.link)
+    page = context.new_page()
+    page.goto(server.link)
+    page.wait_for_url(lambda url: "/login" not in url)
     state = context.storage_state()
     context.close()
     return state

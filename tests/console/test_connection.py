@@ -46,7 +46,7 @@ def test_answers_are_off_while_the_server_is_away_and_on_again_after_its_restart
 
 def test_a_link_logs_in_once(server: ConsoleServer, people: People) -> None:
     page = people.new("/inbox")
-    page.request.get(server.link)
+    page.request.post(server.link)
     again = page.request.get(server.link)
 
     assert again.status == 403

@@ -7,7 +7,7 @@ import pytest
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ConfigError
 from toolreeve.record.credentials import SESSION
-from toolreeve.serve.access import COOKIE, AccessControl, AccessRefused, Header, is_loopback, new_access_control
+from toolreeve.serve.access import AccessControl, AccessRefused, Header, cookie_name, is_loopback, new_access_control
 from toolreeve.serve.tokens import ANONYMOUS, AccessScope, Credential, Tokens, new_stored, read_tokens
 
 SECRET = "a-token-that-nobody-guesses"
@@ -185,6 +185,7 @@ def test_only_a_configured_origin_is_allowed_by_cors() -> None:
     assert access.allowed_origin(request()) is None
 
 
+COOKIE = cookie_name("127.0.0.1:8733", secure=False)
 COOKIE_VALUE = "ab" * 32
 
 

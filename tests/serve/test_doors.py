@@ -1,15 +1,17 @@
 """All doors together: metrics that the dashboards and alerts rely on, and what needs a credential."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 import yaml
 
 from tests.serve.api.api_server import serving
-from tests.serve.mcp.http_server import HEADERS, request
+from tests.serve.mcp.http_server import HEADERS, Sleeper, request
 from tests.world import World
 from toolreeve.core.call import Role
 from toolreeve.serve.tokens import AccessScope
@@ -100,3 +102,51 @@ async def test_a_revoked_token_is_refused_on_a_connection_that_it_used(world: Wo
 
     assert [each[:3] for each in (*before, *used)] == ["200"] * 4
     assert (after, without) == ("401 unknown bearer token", "401 a bearer token is required")
+
+
+FAST = {"mcp-method": "tools/call", "mcp-name": "sleep"}
+SLEEP = request("tools/call", {"name": "sleep", "arguments": {}})
+OPEN: dict[str, tuple[str, str, Any, dict[str, str]]] = {
+    "events": ("GET", "/api/v1/events", None, {}),
+    "REST": ("POST", "/api/v1/tools/sleep/call", {"args": {}}, {"accept": "text/event-stream"}),
+    "MCP, fast path": ("POST", "/mcp", SLEEP, {**HEADERS, **FAST}),
+    "MCP, SDK": ("POST", "/mcp", {**SLEEP, "extra": 1}, {**HEADERS, **FAST}),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+async def test_revoking_a_token_ends_what_is_open_in_its_name_at_once_and_nothing_else(world: World, kind: str) -> None:
+    """Not at the next frame or heartbeat. A call that runs for it is cancelled."""
+    method, path, body, headers = OPEN[kind]
+    sleeper = Sleeper()
+    async with (
+        serving(world.reeve(tools=[sleeper.tool()])) as server,
+        httpx2.AsyncClient(base_url=server.url) as client,
+    ):
+        admin = await server.token(Role.ADMIN)
+        token = await server.token(Role.OPERATOR, "olaf")
+        async with server.client.stream("GET", "/api/v1/events?kinds=call.finished", headers=admin) as kept:
+            lines = kept.aiter_lines()
+            assert await anext(lines) == "retry: 1000"
+            reading = asyncio.create_task(
+                read_all(client, method, path, json=body, headers={**headers, **token}, timeout=60)
+            )
+            if kind == "events":
+                while (await server.client.get("/metrics", headers=admin)).text.count("_event_listeners 2") < 1:
+                    assert not reading.done()
+            else:
+                await sleeper.runs.wait()
+            number = server.secrets[token["authorization"].split()[1]]
+            await server.client.delete(f"/api/v1/tokens/{number}", headers=admin)
+            with pytest.raises(httpx2.TransportError):
+                await reading
+            if kind != "events":
+                await sleeper.ended.wait()
+            await server.reeve.call("calculate", expression="1")
+            assert (await anext(lines), (await anext(lines))[:4]) == ("", "id: ")
+
+
+async def read_all(client: httpx2.AsyncClient, method: str, path: str, **more: Any) -> None:
+    async with client.stream(method, path, **more) as answer:
+        async for _ in answer.aiter_bytes():
+            pass

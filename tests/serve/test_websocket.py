@@ -10,6 +10,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.serve.api.api_server import ApiServer, serving
 from tests.world import World
+from toolreeve.config.sections.serve import Serve
 from toolreeve.core.call import Role
 from toolreeve.serve.websocket import is_upgrade
 
@@ -46,6 +47,22 @@ async def test_a_websocket_needs_a_token_once_there_are_any_and_ends_with_it(wor
 
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1008
+
+
+async def test_websockets_count_for_their_token(world: World) -> None:
+    async with serving(world.reeve(), settings=Serve(max_connections_per_token=2)) as server:
+        viewer = await server.token(Role.VIEWER)
+        await server.client.aclose()
+        async with (
+            connect(url_of(server), additional_headers=viewer) as first,
+            connect(url_of(server), additional_headers=viewer),
+        ):
+            with pytest.raises(InvalidStatus):
+                await connect(url_of(server), additional_headers=viewer)
+            await first.close()
+            await first.wait_closed()
+            async with connect(url_of(server), additional_headers=viewer):
+                pass
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", None])

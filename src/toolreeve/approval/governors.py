@@ -7,20 +7,25 @@ never an approval. Governors see the call, and never what tools returned.
 import asyncio
 import importlib
 import inspect
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.errors import ToolError
 from toolreeve.core.http import Http, HttpRequest
 from toolreeve.core.process import Processes, ProcessLimits, ProcessRequest
+from toolreeve.core.threads import run_interruptibly
 from toolreeve.core.trial import Confinement
 
 MAX_MESSAGES = 20
 MAX_TEXT = 2_000
 MAX_REPLY = 256 * 1024
+MAX_FUNCTIONS = 8
+_places = threading.BoundedSemaphore(MAX_FUNCTIONS)
 
 
 class GovernorStatus(StrEnum):
@@ -215,12 +220,22 @@ class Governors:
 
 
 async def _call_function(path: str, body: Mapping[str, Any]) -> Any:
-    """A plain function runs in a thread, so that it can be left behind at its timeout."""
+    """A plain function runs in a thread of its own, which is interrupted at its timeout. One that hangs outside Python
+    keeps its place: at most `MAX_FUNCTIONS` are left behind."""
     function = find_function(path)
     if inspect.iscoroutinefunction(function):
         return await function(dict(body))
-    result = await asyncio.to_thread(function, dict(body))
+    result = await run_interruptibly(partial(_occupy_place, function, dict(body)))
     return await result if isinstance(result, Awaitable) else result
+
+
+def _occupy_place(function: Callable[..., Any], body: Mapping[str, Any]) -> Any:
+    if not _places.acquire(blocking=False):
+        raise ValueError(f"{MAX_FUNCTIONS} calls of Python governors have not returned; no further one is started")
+    try:
+        return function(body)
+    finally:
+        _places.release()
 
 
 def find_function(path: str) -> Callable[..., Any]:

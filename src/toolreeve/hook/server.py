@@ -68,11 +68,8 @@ def _bind(path: str) -> socket.socket | None:
             return None
         Path(path).unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)
-        try:
-            listener.bind(path)
-        finally:
-            os.umask(before)
+        listener.bind(path)
+        Path(path).chmod(0o600)  # the directory is ours alone; the umask would be that of all threads
         listener.listen(64)
         return listener
     except OSError as problem:

@@ -7,7 +7,7 @@ appears twice, or is missing where it is required, is refused.
 
 import ipaddress
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolreeve.core.call import LOCAL, Principal
@@ -16,7 +16,8 @@ from toolreeve.serve.tokens import ANONYMOUS, Credential, Tokens
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?")
 COOKIE = "toolreeve_console"
-_SESSION = re.compile(rb"(?:^|;)\s*" + COOKIE.encode() + rb"=([0-9a-f]{64})(?=\s*(?:;|$))")
+_SESSION = re.compile(rb"([0-9a-f]{64})")
+_HAS_PORT = re.compile(r":\d{1,5}$")
 _CHECKED = (b"host", b"origin", b"authorization")
 
 Header = tuple[bytes, bytes]
@@ -48,7 +49,7 @@ class AccessControl:
         """With `cookies`, a browser's session counts as well. Raises AccessRefused."""
         checked = self.check(headers)
         authorization = checked.get(b"authorization")
-        if cookies and authorization is None and (session := self._find_session(headers)) is not None:
+        if cookies and authorization is None and (session := self._find_session(headers, checked)) is not None:
             return session
         return self._identify(authorization) if self.tokens else self.anonymous
 
@@ -84,10 +85,15 @@ class AccessControl:
         if origin not in self.origins and origin not in (f"http://{host}", f"https://{host}"):
             raise AccessRefused(403, "Invalid Origin header")
 
-    def _find_session(self, headers: Iterable[Header]) -> Credential | None:
+    def _find_session(self, headers: Iterable[Header], checked: Mapping[bytes, bytes]) -> Credential | None:
         cookies = b";".join(value for name, value in headers if name == b"cookie")
-        found = _SESSION.search(cookies)
-        return None if found is None else self.tokens.find_session(found[1])
+        sent = [each.strip().partition(b"=") for each in cookies.split(b";")]
+        host = checked[b"host"].decode("latin-1")
+        for name in (cookie_name(host, secure=True), cookie_name(host, secure=False)):
+            values = [value for each, _, value in sent if each == name.encode()]
+            if len(values) == 1 and _SESSION.fullmatch(values[0]):
+                return self.tokens.find_session(values[0])
+        return None
 
     def _identify(self, authorization: bytes | None) -> Credential:
         if authorization is None:
@@ -116,6 +122,16 @@ def new_access_control(
         addresses=not is_loopback(host),
         anonymous=replace(ANONYMOUS, principal=local),
     )
+
+
+def cookie_name(host: str, *, secure: bool) -> str:
+    """Of the console at this Host. Cookies go to every port of a host, so that without TLS the port is in the name: a
+    server at another port can neither replace the cookie nor be logged in by it. `__Host-` is the browser's own lock
+    for that, which needs TLS."""
+    if secure:
+        return f"__Host-{COOKIE}"
+    port = host.rpartition(":")[2] if _HAS_PORT.search(host) else "80"
+    return f"{COOKIE}_{port}"
 
 
 def is_loopback(host: str) -> bool:

@@ -24,12 +24,13 @@ from toolreeve.serve.api.problems import Problem, not_found, problem_response
 from toolreeve.serve.api.router import PREFIX
 from toolreeve.serve.console_files import is_page
 from toolreeve.serve.cors import answer_preflight, is_preflight, with_cors_headers
-from toolreeve.serve.exchange import FastHandler
+from toolreeve.serve.exchange import CONNECTION, FastHandler
 from toolreeve.serve.limits import ServerLimits, Usage
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.peer_uid import find_allowed_uid
-from toolreeve.serve.protocol import CONNECTION, HttpProtocol, SharedServerState
+from toolreeve.serve.protocol import HttpProtocol, SharedServerState
 from toolreeve.serve.tokens import AccessScope, Credential, Tokens
+from toolreeve.serve.websocket import WebSocketProtocol
 
 SHUTDOWN_GRACE = 5.0
 """Seconds that running requests get to complete when the server stops."""
@@ -68,6 +69,10 @@ class Application:
     def requires_token(self) -> bool:
         return bool(self._access.tokens)
 
+    @property
+    def tokens(self) -> Tokens:
+        return self._access.tokens
+
     def access_version(self) -> int:
         """Another one whenever a head that was admitted may have to be refused."""
         return self._access.tokens.version
@@ -100,6 +105,7 @@ class Application:
                 return
             cookies = scope["path"].startswith(f"{PREFIX}/")
             scope[CREDENTIAL] = self._admit(scope["headers"], scope[CONNECTION], cookies=cookies)
+            scope[CONNECTION].serving = scope[CREDENTIAL].id
             if scope["path"] == MCP:
                 _check_scopes(scope[CREDENTIAL])
         except AccessRefused as refusal:
@@ -111,8 +117,10 @@ class Application:
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A browser's cookie counts only together with its Origin, which is ours: no other page can connect."""
         scope["headers"] = [(name.lower(), value) for name, value in scope["headers"]]
+        connection: WebSocketProtocol = scope["state"][CONNECTION]
         try:
-            credential = self._access.admit(scope["headers"], cookies=True)
+            credential = self._admit(scope["headers"], connection, cookies=True)
+            connection.serving = credential.id
             if credential.csrf and not any(name == b"origin" for name, _ in scope["headers"]):
                 raise AccessRefused(403, "a browser's connection needs its Origin")
         except AccessRefused as refusal:
@@ -132,7 +140,9 @@ class Application:
             return PlainTextResponse(refusal.reason, refusal.status, headers)
         return problem_response(Problem(refusal.status, refusal.reason, code=ErrorCode.PERMISSION), headers)
 
-    def _admit(self, headers: Sequence[Header], connection: HttpProtocol, *, cookies: bool = False) -> Credential:
+    def _admit(
+        self, headers: Sequence[Header], connection: HttpProtocol | WebSocketProtocol, *, cookies: bool = False
+    ) -> Credential:
         """Raises AccessRefused."""
         credential = self._access.admit(headers, cookies=cookies)
         if credential.id:
@@ -188,6 +198,14 @@ class HttpServer(Server):
                 timeout_graceful_shutdown=grace,  # type: ignore[arg-type]  # fractions work
             )
         )
+        application.tokens.changed.append(self._end_revoked)
+
+    def _end_revoked(self) -> None:
+        """Close what is being answered in the name of a credential that is no longer accepted, on every door."""
+        valid = self._application.tokens.valid_ids()
+        for each in list(self.server_state.connections):
+            if isinstance(each, HttpProtocol | WebSocketProtocol) and each.serving not in {None, *valid}:
+                each.end_revoked()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

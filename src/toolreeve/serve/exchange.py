@@ -17,6 +17,8 @@ from toolreeve.serve.access import AccessRefused, Header
 FastHandler = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
 """Given the body, the coroutine that answers the request; None to leave it to the ASGI application."""
 
+CONNECTION = "toolreeve.connection"
+"""The key of the connection that a request came on: in its scope, or in the state of a WebSocket's scope."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
 _WITHOUT_BODY = {204, 304}
@@ -26,6 +28,7 @@ class HttpConnection(Protocol):
     """The connection as an exchange uses it."""
 
     session_key: bytes
+    serving: str | None
 
     @property
     def default_headers(self) -> Sequence[Header]: ...
@@ -62,6 +65,7 @@ class HttpExchange:
         self.complete = False
         self.disconnected = False
         self.fast_handler: FastHandler | None = None
+        self.access_version = 0
         self.left: Callable[[], None] | None = None
         self.scope: Scope = {}
         self._changed: asyncio.Event | None = None

@@ -1,19 +1,20 @@
 """Login of a browser: a one-time link becomes a session cookie.
 
-The link works once and for some minutes. The cookie is HttpOnly and SameSite=Strict, goes to the API only, and is worth
-nothing for a change without the CSRF token that only our own page can read.
+The link works once and for some minutes; opening it uses nothing up, so that a preview or a prefetch does not: the page
+sends the code back by POST. The cookie is HttpOnly and SameSite=Strict, and is worth nothing for a change without the
+CSRF token that only our own page can read.
 """
 
 import secrets
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.record.credentials import LINK, SESSION, CredentialTable, digest_of
-from toolreeve.serve.access import COOKIE
+from toolreeve.serve.access import cookie_name
 from toolreeve.serve.console_files import security_headers
 from toolreeve.serve.tokens import ALL_SCOPES, AccessScope, new_stored
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 LINK_SECONDS = 15 * 60.0
 SESSION_SECONDS = 12 * 3600.0
 LOGIN = "/login"
+SCRIPT = f"{LOGIN}/open.js"
+_PAGE = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex"><title>Toolreeve</title></head><body><main>
+<form method="post"><button>Open the console</button></form></main><script src="{SCRIPT}"></script></body></html>
+"""
+_HEADERS = {"cache-control": "no-store", "referrer-policy": "same-origin"}
+"""With no-referrer a browser sends the form with `Origin: null`, which is refused."""
 _EXPIRED = "This link was used already, or has expired. For another one, run: toolreeve tokens link\n"
 
 
@@ -37,7 +46,22 @@ class Login:
         self._refresh = refresh
 
     def routes(self) -> list[BaseRoute]:
-        return [Route(LOGIN, self.answer, methods=["GET"])]
+        return [
+            Route(LOGIN, self.show, methods=["GET"]),
+            Route(LOGIN, self.answer, methods=["POST"]),
+            Route(SCRIPT, self.script, methods=["GET"]),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        code = request.query_params.get("code", "")
+        found = await self._table.list(now=self._now()) if code else ()
+        if not any(each.kind == LINK and each.digest == digest_of(code) for each in found):
+            return PlainTextResponse(_EXPIRED, 403, security_headers())
+        return HTMLResponse(_PAGE, headers={**security_headers(), **_HEADERS})
+
+    async def script(self, _: Request) -> Response:
+        """For people: programs that only look at links run no scripts."""
+        return Response("document.forms[0].submit();\n", media_type="text/javascript", headers=security_headers())
 
     async def answer(self, request: Request) -> Response:
         code = request.query_params.get("code", "")
@@ -65,14 +89,15 @@ class Login:
         await self._refresh()
         response = RedirectResponse("/", 303, security_headers())
         response.headers["cache-control"] = "no-store"
+        secure = "https" in (request.url.scheme, request.headers.get("origin", "").partition(":")[0])
         response.set_cookie(
-            COOKIE,
+            cookie_name(request.headers["host"], secure=secure),
             cookie,
             max_age=int(SESSION_SECONDS),
-            path="/api/v1",
+            path="/" if secure else "/api/v1",
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure=secure,
         )
         return response
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Scope
 
 from toolreeve.serve.access import AccessRefused, Header
 from toolreeve.serve.deadlines import ConnectionDeadline
-from toolreeve.serve.exchange import FastHandler, HttpExchange, new_scope
+from toolreeve.serve.exchange import CONNECTION, FastHandler, HttpExchange, new_scope
 from toolreeve.serve.limits import Share, Usage, count, peer_address
 from toolreeve.serve.parser import RequestParser
 from toolreeve.serve.request_queue import LARGEST, PIECE, RequestQueue
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-CONNECTION = "toolreeve.connection"
-"""The scope key of the connection that a request came on."""
 MAX_LINGERING = 8 * 1024 * 1024
 """Bytes that a lingering close reads and discards, so that the client can read the last response."""
 _TEXT = b"text/plain; charset=utf-8"
@@ -93,6 +91,8 @@ class HttpProtocol(asyncio.Protocol):
         self._answered = 0
         self.address = ""
         self.owner = ""
+        self.serving: str | None = None
+        """The id of the credential whose request is being answered."""
         self.session_key = b""
         self.held = 0
         self.shares: list[Share] = []
@@ -186,7 +186,7 @@ class HttpProtocol(asyncio.Protocol):
         if not is_upgrade(data, self._shared.websockets):
             return False
         self._deadline.clear()
-        handed = WebSocketProtocol(self._config, self._server, self._app_state, self.connection_lost)
+        handed = WebSocketProtocol(self._config, self._server, self._app_state, self)
         handed.connection_made(self._transport)
         self._transport.set_protocol(handed)
         handed.data_received(data)
@@ -217,6 +217,7 @@ class HttpProtocol(asyncio.Protocol):
         exchange.keep_alive = exchange.http_version != "1.0" and parser.keep_alive
         exchange.expects_continue = parser.expects_continue
         exchange.fast_handler = self._find_fast_handler(exchange)
+        exchange.access_version = self._shared.access_version()
         if exchange.fast_handler is None:
             exchange.scope = self._new_scope(exchange)
         return exchange
@@ -260,6 +261,8 @@ class HttpProtocol(asyncio.Protocol):
 
     def _begin(self, exchange: HttpExchange) -> None:
         answering = None
+        if exchange.access_version != self._shared.access_version():  # it waited in the queue: look again
+            exchange.fast_handler = self._find_fast_handler(exchange)
         if exchange.fast_handler is not None and exchange.received <= LARGEST:
             if not exchange.whole:
                 return
@@ -290,6 +293,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def completed(self, exchange: HttpExchange) -> None:
         self._answered += 1
+        self.serving = None
         self._queue.current = None
         if self.held:
             count(self, self.buffered())
@@ -347,6 +351,8 @@ class HttpProtocol(asyncio.Protocol):
 
     def drop(self) -> None:
         self._transport.abort()
+
+    end_revoked = drop
 
     def pause_writing(self) -> None:
         self._sender.pause()

@@ -90,6 +90,8 @@ class Tokens:
         self._required = bool(self._configured)
         self.version = 0
         """Another one whenever other credentials are accepted: what was concluded from them holds no longer."""
+        self.changed: list[Callable[[], None]] = []
+        """Called whenever other credentials are accepted: what is open in the name of a revoked one ends."""
 
     def __bool__(self) -> bool:
         return self._required
@@ -109,23 +111,25 @@ class Tokens:
         found = self._valid(self._sessions.get(hashlib.sha256(cookie).digest()))
         return None if found is None else replace(found, csrf=csrf_token(cookie))
 
-    def is_valid(self, credential: Credential) -> bool:
-        """Whether it is still accepted: a stream that began with it may outlive it."""
-        if not credential.id:
-            return not self
-        known = {each.id for each in (*self._sessions.values(), *self._configured.values(), *self._stored.values())}
-        return credential.id in known and self._valid(credential) is not None
+    def valid_ids(self) -> frozenset[str]:
+        """Of all that are accepted now; the anonymous one's while no token is required."""
+        known = (*self._sessions.values(), *self._configured.values(), *self._stored.values())
+        valid = frozenset(each.id for each in known if self._valid(each) is not None)
+        return valid if self else valid | {ANONYMOUS.id}
 
     def replace_stored(self, rows: Iterable[StoredCredential]) -> None:
         """Accept exactly these besides the configured ones."""
         stored: dict[str, dict[bytes, Credential]] = {TOKEN: {}, SESSION: {}, LINK: {}}
         for row in rows:
             stored[row.kind][row.digest] = credential_of(row)
-        if (self._stored, self._sessions) != (stored[TOKEN], stored[SESSION]):
-            self.version += 1
+        if (self._stored, self._sessions) == (stored[TOKEN], stored[SESSION]):
+            return
+        self.version += 1
         self._stored = stored[TOKEN]
         self._sessions = stored[SESSION]
         self._required = self._required or bool(self._stored)
+        for tell in self.changed:
+            tell()
 
     def _valid(self, found: Credential | None) -> Credential | None:
         if found is None or (found.expires is not None and found.expires <= self._now()):

@@ -5,10 +5,11 @@ that only the first request is looked at; anything else goes through the HTTP pa
 """
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from toolreeve.serve.exchange import CONNECTION
 
 if TYPE_CHECKING:
     from uvicorn import Config
@@ -27,20 +28,44 @@ def is_upgrade(data: bytes, path: bytes) -> bool:
     return bool(end) and _UPGRADE.search(head + b"\r\n") is not None
 
 
+class UpgradedConnection(Protocol):
+    """The HTTP connection that a WebSocket began as."""
+
+    def identify(self, owner: str) -> None: ...
+
+    def connection_lost(self, exc: Exception | None) -> None: ...
+
+
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """`ended` is called when the connection is lost."""
+    """The application finds it in the scope's state, under `CONNECTION`. `serving` is the id of its credential."""
+
+    serving: str | None = None
 
     def __init__(
         self,
         config: "Config",
         server_state: "ServerState",
         app_state: dict[str, Any],
-        ended: Callable[[Exception | None], None],
+        connection: UpgradedConnection,
     ) -> None:
-        super().__init__(config, server_state, app_state)
+        super().__init__(config, server_state, {**app_state, CONNECTION: self})
         self.conn.max_message_size = MAX_MESSAGE
-        self._ended = ended
+        self._connection = connection
+
+    def identify(self, owner: str) -> None:
+        """Count the connection for its owner. Raises AccessRefused."""
+        self._connection.identify(owner)
+
+    def end_revoked(self) -> None:
+        if self.close_sent or not self.handshake_complete:
+            self.transport.abort()
+            return
+        self.conn.send_close(1008, "the credential is no longer accepted")
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": 1008})
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._ended(exc)
+        self._connection.connection_lost(exc)

@@ -60,7 +60,7 @@ class ApiServer:
         """Logged in by a one-time link, with the headers of the console's own page."""
         link = await new_link(self.reeve.internals.store.credentials, time.time(), self.url)
         async with httpx2.AsyncClient(base_url=self.url, timeout=20) as client:
-            await client.get(link)
+            await client.post(link)
             session = (await client.get("/api/v1/session")).json()
             client.headers.update({"origin": self.url, "x-csrf-token": session["csrf"]})
             yield client
@@ -74,8 +74,10 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serving(reeve: Toolreeve, *, origins: Sequence[str] = (), **more: Any) -> AsyncIterator[ApiServer]:
-    limits = read_limits(Serve())
+async def serving(
+    reeve: Toolreeve, *, origins: Sequence[str] = (), settings: Serve | None = None, **more: Any
+) -> AsyncIterator[ApiServer]:
+    limits = read_limits(settings or Serve())
     views = ToolViews(new_view(reeve, search=False))
     with bind("127.0.0.1", 0) as place:
         host, port = place.getsockname()

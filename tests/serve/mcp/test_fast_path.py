@@ -15,9 +15,9 @@ from tests.serve.mcp.http_server import HEADERS, VERSION, HttpTestServer, reques
 from tests.serve.raw_http import Answer, Header, connection, post
 from tests.world import World
 from toolreeve import DangerLevel, tool
+from toolreeve.serve.exchange import CONNECTION
 from toolreeve.serve.mcp.protocol import CAPABILITIES_KEY, CLIENT_KEY, LOG_LEVEL_KEY, VERSION_KEY
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
-from toolreeve.serve.protocol import CONNECTION
 from toolreeve.serve.tokens import ANONYMOUS
 
 HEADER = {"type": "object", "properties": {"place": {"type": "string", "x-mcp-header": "Place"}}}

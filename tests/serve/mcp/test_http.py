@@ -1,9 +1,12 @@
 """MCP over HTTP, with clients of both eras and with attackers."""
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +18,9 @@ from tests.world import World
 from toolreeve import DangerLevel, tool
 from toolreeve.config import Policy
 from toolreeve.core.result import Output
+from toolreeve.serve.mcp.door import new_view
+from toolreeve.serve.mcp.http import MAX_VIEWS, ToolViews
+from toolreeve.serve.tokens import ANONYMOUS
 
 ADA = {"token": "ada-comes-in-with-this", "user": "ada", "role": "operator"}
 BOB = {"token": "bob-comes-in-with-this", "user": "bob", "role": "viewer"}
@@ -421,3 +427,12 @@ async def test_a_person_is_asked_through_the_session_that_called(world: World, a
         result = await client.call_tool("erase", {"text": "it"})
 
     assert (result.structured_content == {"output": "erased it"}) is ran
+
+
+async def test_the_views_of_past_credentials_do_not_pile_up(world: World) -> None:
+    async with world.reeve(tools=[echo]) as reeve:
+        views = ToolViews(new_view(reeve))
+        seen = [weakref.ref(views.of(replace(ANONYMOUS, id=str(number)))) for number in range(MAX_VIEWS + 50)]
+        gc.collect()
+
+    assert sum(each() is not None for each in seen) == MAX_VIEWS

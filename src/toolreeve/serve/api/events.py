@@ -46,8 +46,7 @@ class EventQuery(Query):
 async def stream_events(request: ApiRequest, query: EventQuery) -> Response:
     """Stream events as they happen. `Last-Event-ID` continues after that event, from the record."""
     after = query.after if query.after is not None else _last_event_id(request)
-    frames = _frames(request.services, request.credential, query, after)
-    return event_stream(frames, is_open=lambda: request.services.tokens.is_valid(request.credential))
+    return event_stream(_frames(request.services, request.credential, query, after))
 
 
 async def _frames(
@@ -68,20 +67,13 @@ async def serve_events(socket: WebSocket, services: ApiServices) -> None:
         await socket.close(1008, invalid(problem, "query", EventQuery).detail[:120])
         return
     await socket.accept()
-    work = [
-        asyncio.create_task(each)
-        for each in (
-            _send_events(socket, services, credential, query),
-            _discard(socket),
-            _validity(services, credential),
-        )
-    ]
+    work = [asyncio.create_task(each) for each in (_send_events(socket, services, credential, query), _discard(socket))]
     await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
     for each in work:
         each.cancel()
     await asyncio.gather(*work, return_exceptions=True)
     with contextlib.suppress(RuntimeError):  # the client has closed it
-        await socket.close(1000 if services.tokens.is_valid(credential) else 1008)
+        await socket.close()
 
 
 async def _send_events(socket: WebSocket, services: ApiServices, credential: Credential, query: EventQuery) -> None:
@@ -94,12 +86,6 @@ async def _discard(socket: WebSocket) -> None:
     """What a client sends is of no interest, but that it left is."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
-
-
-async def _validity(services: ApiServices, credential: Credential) -> None:
-    """Until the credential is no longer valid."""
-    while services.tokens.is_valid(credential):  # noqa: ASYNC110 - time makes it invalid, too
-        await asyncio.sleep(1)
 
 
 def watching(services: ApiServices, credential: Credential) -> AbstractContextManager[None]:

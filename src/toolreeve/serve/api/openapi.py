@@ -27,8 +27,9 @@ _SECURITY = {
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
-        "name": "toolreeve_console",
-        "description": f"A browser's session; changes need the header {CSRF_HEADER} as well.",
+        "name": "toolreeve_console_8733",
+        "description": "A browser's session, by the server's port (with TLS: __Host-toolreeve_console); "
+        f"changes need the header {CSRF_HEADER} as well.",
     },
 }
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolreeve.serve.api.running import RunningCalls
     from toolreeve.serve.event_feed import EventFeed
     from toolreeve.serve.mcp.http import ToolViews
+    from toolreeve.serve.protocol import HttpProtocol
 
 Rows = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
 
@@ -67,8 +68,10 @@ class ApiServices:
         """Accept what is stored now, and nothing else that was."""
         self.tokens.replace_stored(await self.reeve.internals.store.credentials.list(now=self.now()))
 
-    async def revoke(self, number: str) -> bool:
-        """Revoke a stored credential: its next request is refused, and its open streams end."""
+    async def revoke(self, number: str, connection: "HttpProtocol") -> bool:
+        """Revoke a stored credential: its next request is refused, and what is open in its name ends. The request that
+        revokes it, on this connection, is answered, even if it is its own."""
+        connection.serving = None
         found = await self.reeve.internals.store.credentials.revoke(number)
         await self.refresh_tokens()
         return found is not None

@@ -22,23 +22,15 @@ def frame(event: str, data: Any, number: int | None = None) -> bytes:
     return b"%sdata: %s\n\n" % (head.encode(), json.dumps(data))
 
 
-def event_stream(
-    frames: AsyncIterator[bytes],
-    left: Callable[[], Any] | None = None,
-    is_open: Callable[[], bool] = lambda: True,
-) -> StreamingResponse:
-    """`left` is called if the client disconnects before the end; the stream ends once it `is_open` no longer."""
-    return StreamingResponse(_guarded(frames, left, is_open), media_type=SSE, headers=_HEADERS)
+def event_stream(frames: AsyncIterator[bytes], left: Callable[[], Any] | None = None) -> StreamingResponse:
+    """`left` is called if the client disconnects before the end."""
+    return StreamingResponse(_guarded(frames, left), media_type=SSE, headers=_HEADERS)
 
 
-async def _guarded(
-    frames: AsyncIterator[bytes], left: Callable[[], Any] | None, is_open: Callable[[], bool]
-) -> AsyncIterator[bytes]:
+async def _guarded(frames: AsyncIterator[bytes], left: Callable[[], Any] | None) -> AsyncIterator[bytes]:
     ended = False
     try:
         async for each in with_heartbeats(frames):
-            if not is_open():
-                break
             yield each
         ended = True
     finally:

@@ -8,6 +8,7 @@ from toolreeve.config.fields import setting_fields, value_at
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.serve.api.approvals import count_pending
 from toolreeve.serve.api.endpoint import ApiRequest, Endpoints
+from toolreeve.serve.exchange import CONNECTION
 from toolreeve.serve.tokens import AccessScope
 
 system = Endpoints("system")
@@ -115,7 +116,7 @@ async def show_session(request: ApiRequest) -> Session:
 async def end_session(request: ApiRequest) -> None:
     """Log out: end this browser's session."""
     if request.credential.csrf:
-        await request.services.revoke(request.credential.id)
+        await request.services.revoke(request.credential.id, request.http.scope[CONNECTION])
 
 
 @system.get("/doctor", AccessScope.CALL)

@@ -7,10 +7,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from toolreeve.core.call import Role
+from toolreeve.core.errors import ErrorCode
 from toolreeve.record.credentials import LINK, TOKEN
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints
-from toolreeve.serve.api.problems import not_found
-from toolreeve.serve.tokens import AccessScope, new_stored
+from toolreeve.serve.api.problems import Problem, not_found
+from toolreeve.serve.exchange import CONNECTION
+from toolreeve.serve.tokens import ALL_SCOPES, ROLE_SCOPES, AccessScope, Credential, new_stored
 
 DAY = 86_400.0
 tokens = Endpoints("tokens")
@@ -60,7 +62,9 @@ async def list_tokens(request: ApiRequest) -> TokenList:
 
 @tokens.post("/tokens", AccessScope.MANAGE)
 async def add_token(request: ApiRequest, body: TokenBody) -> NewToken:
-    """Make a token. From the first on, every request needs one, or a browser's session."""
+    """Make a token, for no more than the credential may do itself. From the first on, every request needs one, or a
+    browser's session."""
+    _check_grantable(request.credential, body)
     secret = f"tr_{secrets.token_urlsafe(32)}"
     now = request.services.now()
     row = new_stored(
@@ -69,7 +73,7 @@ async def add_token(request: ApiRequest, body: TokenBody) -> NewToken:
         user=body.user,
         role=Role(body.role),
         scopes=[AccessScope(each) for each in body.scopes],
-        tools=body.tools,
+        tools=body.tools or request.credential.tools,
         name=body.name,
         now=now,
         expires=now + body.days * DAY,
@@ -85,8 +89,24 @@ async def add_token(request: ApiRequest, body: TokenBody) -> NewToken:
 @tokens.delete("/tokens/{number}", AccessScope.MANAGE)
 async def revoke_token(request: ApiRequest, number: str) -> None:
     """Revoke a token, or end a browser's session: its next request is refused, and its open streams end."""
-    if not await request.services.revoke(number):
+    if not await request.services.revoke(number, request.http.scope[CONNECTION]):
         raise not_found(f"no token {number!r:.100}")
     await request.services.reeve.internals.journal.note(
         "token", {"revoked": number, "user": request.credential.principal.user}
     )
+
+
+def _check_grantable(own: Credential, body: TokenBody) -> None:
+    """Raises Problem for a token that could do more than the credential it is made with."""
+    role = Role(body.role)
+    asked = frozenset(map(AccessScope, body.scopes)) or ROLE_SCOPES[role]
+    ranks = list(Role)
+    problem = ""
+    if missing := sorted(asked - own.scopes):
+        problem = f"a credential without the scope {missing[0].value!r} cannot make a token that has it"
+    elif ranks.index(role) > ranks.index(own.principal.role) and own.scopes != ALL_SCOPES:
+        problem = f"a credential of the role {own.principal.role.value} cannot make a token of the role {role.value}"
+    elif own.tools and body.tools and tuple(body.tools) != own.tools:
+        problem = f"the credential is limited to the tools {', '.join(own.tools)}; leave out `tools`"
+    if problem:
+        raise Problem(403, problem, code=ErrorCode.PERMISSION)

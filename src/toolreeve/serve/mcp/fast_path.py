@@ -62,6 +62,7 @@ class FastPath:
             return None
         session = find_session(exchange.headers, exchange.connection, credential)
         exchange.extra_headers = session.headers
+        exchange.connection.serving = credential.id
         client = new_modern_client(credential, view, _envelope(request["params"]["_meta"]), session.id)
         context = RequestContext(client, NO_CLIENT, request_id=request["id"])
         return Reply(self._handlers, context, exchange, keepalive=self._keepalive).send(request["params"])

@@ -18,7 +18,7 @@ from toolreeve.core.call import Role
 from toolreeve.core.tool import ToolSpec
 from toolreeve.core.toolset import EVERYTHING, Toolset, check_toolset, read_toolset
 from toolreeve.serve.access import Header
-from toolreeve.serve.exchange import FastHandler
+from toolreeve.serve.exchange import CONNECTION, FastHandler
 from toolreeve.serve.limits import Quota
 from toolreeve.serve.mcp.client_session import find_session
 from toolreeve.serve.mcp.fast_path import FastPath
@@ -27,12 +27,12 @@ from toolreeve.serve.mcp.responses import KEEPALIVE_SECONDS
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL, SESSION, new_server
 from toolreeve.serve.mcp.sessions import Sessions
 from toolreeve.serve.mcp.tool_view import ToolView
-from toolreeve.serve.protocol import CONNECTION
 from toolreeve.serve.tokens import AccessScope, Credential
 
 SESSION_IDLE_SECONDS = 30 * 60.0
 MAX_BODY_BYTES = 4 * 1024 * 1024
 RECONNECT_MS = 1000
+MAX_VIEWS = 256
 
 _current_view: ContextVar[ToolView] = ContextVar("viewing")
 
@@ -51,7 +51,7 @@ class NarrowedToolset(Toolset):
 
 
 class ToolViews:
-    """One view per credential: its own tools, never more than the door's."""
+    """One view per credential: its own tools, never more than the door's. Those used last are kept."""
 
     def __init__(self, door: ToolView) -> None:
         self._door = door
@@ -64,6 +64,8 @@ class ToolViews:
             toolset = NarrowedToolset(own.chosen, own.removed, door.toolset)
             view = ToolView(door.registry, toolset=toolset, role=_role(credential), search=door.search)
             self._views[credential.id] = view
+            if len(self._views) > MAX_VIEWS:
+                del self._views[next(iter(self._views))]
         return view
 
     def check(self, credentials: Sequence[Credential], servers: Collection[str] = ()) -> None:

@@ -19,10 +19,10 @@ from toolreeve.core.mcp import RpcError
 from toolreeve.rpc.errors import INTERNAL_ERROR
 from toolreeve.rpc.messages import error_response
 from toolreeve.serve.access import AccessRefused, Header
+from toolreeve.serve.exchange import CONNECTION
 from toolreeve.serve.limits import RETRY, Quota
 from toolreeve.serve.mcp.event_store import SessionEventStore
 from toolreeve.serve.mcp.protocol import HANDSHAKE_VERSIONS
-from toolreeve.serve.protocol import CONNECTION
 
 _SESSION = MCP_SESSION_ID_HEADER.encode()
 _VERSION = b"mcp-protocol-version"
