@@ -10,7 +10,7 @@ from toolreeve.approval.pending import read_question, write_answer
 from toolreeve.core.call import Principal
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.errors import ErrorCode
-from toolreeve.record.pending import PENDING, USED, PendingRow
+from toolreeve.record.pending_table import PENDING, USED, PendingRow
 
 GRANT = {"granted": True, "by": "Bea", "scope": "once", "note": "", "args": None}
 

@@ -12,7 +12,8 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.audit import Audit
 from toolreeve.record.journal import Journal
-from toolreeve.record.pending import ALLOWED, DENIED, EXPIRED, PENDING, USED, PendingRow, PendingStore
+from toolreeve.record.pending import PendingStore
+from toolreeve.record.pending_table import ALLOWED, DENIED, EXPIRED, PENDING, USED, PendingRow
 from toolreeve.record.store import Store
 
 QUESTION: dict[str, Any] = {

@@ -18,7 +18,7 @@ from toolreeve.core.errors import ToolError
 
 if TYPE_CHECKING:
     from toolreeve.approval.request import Request
-    from toolreeve.record.pending import PendingRow
+    from toolreeve.record.pending_table import PendingRow
 
 Edit = Callable[..., Awaitable["tuple[Request, dict[str, Any]] | None"]]
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from toolreeve.approval.decision import Outcome
     from toolreeve.approval.request import Answer, Request, Scope
     from toolreeve.cli.approval_edit import Edit
-    from toolreeve.record.pending import PendingRow, PendingStore
+    from toolreeve.record.pending import PendingStore
+    from toolreeve.record.pending_table import PendingRow
 
 POLL_INTERVAL = 0.5
 YES = "Skip the confirmation; required without a terminal."

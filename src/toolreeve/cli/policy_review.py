@@ -154,7 +154,7 @@ def _moment(since: str) -> float | None:
 
 
 async def _with_review(options: Options, run: "Callable[[PolicyReview], Awaitable[T]]") -> T:
-    from toolreeve.cli.audit import open_audit
+    from toolreeve.cli.record import open_audit
     from toolreeve.cli.runtime import find_confinements
     from toolreeve.runtime.policy_review import PolicyReview
 

@@ -1,15 +1,19 @@
-"""Access of commands to the record: the journal, the user's name, times."""
+"""Access of commands to the record: opened for reading or writing; times."""
 
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
+
+import click
 
 from toolreeve.cli.options import Options
 
 if TYPE_CHECKING:
+    from toolreeve.record.audit import Audit
     from toolreeve.record.journal import Journal
     from toolreeve.record.store import Store
 
@@ -33,6 +37,34 @@ async def open_journal(options: Options) -> "AsyncIterator[tuple[Store, Journal]
             await journal.stop()
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def open_audit(options: Options) -> "AsyncIterator[Audit | None]":
+    """The record, read-only; None if nothing was ever recorded."""
+    from toolreeve.config.xdg import DATABASE
+    from toolreeve.record.audit import Audit
+    from toolreeve.record.store import Store
+    from toolreeve.record.witness import Witness
+
+    path = Path(options.configuration().settings.state.dir) / DATABASE
+    if not path.exists() and not Witness(path).path.exists():
+        yield None
+        return
+    store = Store(path, read_only=True)
+    await store.start()
+    try:
+        yield Audit(store)
+    finally:
+        await store.close()
+
+
+def create_private_file(path: Path) -> IO[bytes]:
+    """Private to its owner: arguments of calls are confidential."""
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+    except OSError as problem:
+        raise click.UsageError(f"{path} cannot be written: {problem.strerror}") from None
 
 
 def format_time(at: float) -> str:

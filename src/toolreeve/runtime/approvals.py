@@ -23,7 +23,8 @@ from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.core.call import Principal
 from toolreeve.core.errors import ToolError, ToolreeveError
 from toolreeve.core.grants import Grant, GrantStore
-from toolreeve.record.pending import PENDING, STATES, ListedRow, PendingRow, PendingStore
+from toolreeve.record.pending import PendingStore
+from toolreeve.record.pending_table import PENDING, STATES, ListedRow, PendingRow
 
 LINK = "link"
 """The channel of whoever holds a link."""

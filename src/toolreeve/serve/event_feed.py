@@ -18,7 +18,7 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.events import Event
 from toolreeve.record.audit import Audit, AuditRecord
 from toolreeve.record.events import event_of
-from toolreeve.record.pending import ANSWERED, PENDING
+from toolreeve.record.pending_table import ANSWERED, PENDING
 
 if TYPE_CHECKING:
     from toolreeve.record.bus import Bus

@@ -17,7 +17,7 @@ from toolreeve.core import json
 from toolreeve.core.errors import ToolError
 from toolreeve.core.events import Event
 from toolreeve.record.events import event_of
-from toolreeve.record.pending import PENDING
+from toolreeve.record.pending_table import PENDING
 from toolreeve.record.webhooks import Delivery, NewDelivery, Webhook, WebhookTable, retry_delay, sign
 
 if TYPE_CHECKING:

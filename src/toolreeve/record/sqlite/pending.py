@@ -10,13 +10,13 @@ from typing import Any
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import Line
-from toolreeve.record.pending import (
+from toolreeve.record.pending import KEPT
+from toolreeve.record.pending_table import (
     ALLOWED,
     ANSWERED,
     DENIED,
     EDITED,
     EXPIRED,
-    KEPT,
     PENDING,
     USED,
     ListedRow,

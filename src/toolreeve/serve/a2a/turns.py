@@ -18,7 +18,7 @@ from toolreeve.core.call import Principal, Role, ToolCall, new_id
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.peer import DEFERRED, Deferred
 from toolreeve.core.result import Failed, ToolResult
-from toolreeve.record.pending import EXPIRED, PENDING, WITHDRAWN
+from toolreeve.record.pending_table import EXPIRED, PENDING, WITHDRAWN
 from toolreeve.record.tasks import KEPT, TaskRow
 from toolreeve.serve.a2a.board import TaskBoard
 from toolreeve.serve.a2a.parts import data_part, describe_question, new_artifact, state_of

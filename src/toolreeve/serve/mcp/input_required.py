@@ -19,7 +19,8 @@ from toolreeve.core.errors import ErrorCode
 from toolreeve.core.mcp import Era
 from toolreeve.core.peer import PriorAnswer, PriorApproval
 from toolreeve.core.result import Failure, Meta, Success, ToolResult, new_result
-from toolreeve.record.pending import ANSWERED, PENDING, USED, PendingRow, PendingStore
+from toolreeve.record.pending import PendingStore
+from toolreeve.record.pending_table import ANSWERED, PENDING, USED, PendingRow
 from toolreeve.rpc.errors import INVALID_PARAMS
 from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
 from toolreeve.serve.mcp.protocol import Params, WireError
