@@ -71,6 +71,7 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     assert process.stderr.readline() == b"toolreeve: console, for one login:\n"
     link = process.stderr.readline().decode().strip()
     console = httpx2.get(link, timeout=20)
+    another = shell.run("tokens", "link").out
     can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     listed = httpx2.post(url, json=request("tools/list", meta=can), headers=LISTING, timeout=20).json()
     process.send_signal(signal.SIGTERM)
@@ -79,7 +80,8 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     assert [each["name"] for each in listed["result"]["tools"]] == ["calculate"]
     notes = [line for line in err.splitlines() if b"secrets are kept" not in line]
     assert (process.returncode, out, notes) == (0, b"", [])
-    assert limits.startswith(b"toolreeve: at most connections: ")
+    assert another.startswith(link.partition("?")[0])
+    assert limits.startswith(b"toolreeve: at most ")
     assert secrets.startswith(b"toolreeve: secrets are kept in ")
     assert (console.status_code, console.headers["location"]) == (303, "/")
 

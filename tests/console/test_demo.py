@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -48,6 +49,8 @@ def test_a_person_sees_what_was_asked_denied_and_undone(
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     page.goto(printed_link(demo))
+    expect(page.locator("#sentence")).to_contain_text("src/cart.py")
+    checks = page.request.get(urljoin(page.url, "/api/v1/doctor")).json()["checks"]
     answer(page, "src/cart.py", "a", "a")
     answer(page, "http_post", "d", "Control+Enter")
     answer(page, "notes/todo.md", "a", "a")
@@ -55,6 +58,7 @@ def test_a_person_sees_what_was_asked_denied_and_undone(
     said = demo.stderr.read().decode()
     context.close()
 
+    assert {"machine", "configuration", "control"} <= {each["area"] for each in checks}
     assert "undone: the last change to the notes" in said
     assert "nothing was leaked" in said
     assert "http_post: E_APPROVAL_DENIED" in said

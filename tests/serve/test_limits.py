@@ -145,7 +145,8 @@ def test_what_one_client_can_take_at_will_counts_as_one_address(host: str, addre
 
 
 def test_limits_are_described_as_they_apply() -> None:
-    said = list(describe(read_limits(Serve(max_connections=10**9, max_sessions=7))))
+    limits = read_limits(Serve(max_connections=10**9, max_sessions=7))
 
-    assert "1000000000" not in said[0]
-    assert said[1].startswith("sessions: 7 (100 per token")
+    assert "1,000,000,000" not in next(iter(describe(limits)))
+    assert list(describe(limits))[1] == "7 sessions"
+    assert list(describe(limits, shares=True))[1].startswith("7 sessions (100 per token")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,6 +73,7 @@ async def _serve(
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import ToolViews
     from toolreeve.serve.oidc import read_oidc
+    from toolreeve.serve.running_server import announce
 
     chosen = options.configuration().settings.serve
     host, port = place.getsockname()[:2]
@@ -87,9 +89,10 @@ async def _serve(
     views = ToolViews(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
-    doctor = partial(_doctor, options)
+    doctor = partial(doctor_rows, options)
     clients = partial(_clients, options)
     oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     async with (
         runtime,
         serve_hooks(options.configuration(), runtime.internals.journal, runtime.internals.flow),
@@ -97,17 +100,17 @@ async def _serve(
             runtime, access, views, limits, inbox=inbox, oidc=oidc, doctor=doctor, clients=clients
         ) as application,
     ):
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}" + (f", A2A at {url}/a2a" if has_a2a() else ""))
         if not has_a2a():
             note(A2A_MISSING)
-        note(f"at most {'; '.join(describe(limits))}")
+        note(f"at most {', '.join(describe(limits, shares=options.verbose))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")
-        await HttpServer(application, limits).serve([place])
+        with announce(Path(options.configuration().settings.state.dir), url):
+            await HttpServer(application, limits).serve([place])
 
 
-async def _doctor(options: Options) -> Sequence[Mapping[str, Any]]:
+async def doctor_rows(options: Options) -> Sequence[Mapping[str, Any]]:
     from toolreeve.cli.doctor.command import run_checks
 
     return [check.to_dict() for check in await asyncio.to_thread(lambda: list(run_checks(options, fix=False)))]

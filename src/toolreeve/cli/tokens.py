@@ -101,11 +101,14 @@ def revoke(number: str) -> int:
 
 
 @tokens.command()
-@click.option("--url", help="The server's URL; default: as configured in serve.host and serve.port.")
+@click.option("--url", help="The server's URL; default: the running one's, or as configured.")
 def link(url: str | None) -> int:
     """Print a link that opens the console of a running server, once, within 15 minutes."""
-    chosen = current().configuration().settings.serve
-    print_text(asyncio.run(_link(url or f"http://{chosen.host}:{chosen.port}")))
+    from toolreeve.serve.running_server import find_running
+
+    settings = current().configuration().settings
+    configured = f"http://{settings.serve.host}:{settings.serve.port}"
+    print_text(asyncio.run(_link(url or find_running(Path(settings.state.dir)) or configured)))
     return ExitStatus.OK
 
 

@@ -181,15 +181,16 @@ def peer_address(host: str) -> str:
     return str(address)
 
 
-def describe(limits: ServerLimits) -> Iterable[str]:
-    """One line per quota."""
+def describe(limits: ServerLimits, *, shares: bool = False) -> Iterable[str]:
+    """Each quota; with `shares`, also what of it a token and an address may take."""
     for what, quota in (
         ("connections", limits.connections),
         ("sessions", limits.sessions),
         ("buffered bytes", limits.buffered_bytes),
     ):
         total = _max_connections(quota.total) if quota is limits.connections else quota.total
-        yield f"{what}: {total:,} ({quota.per_token:,} per token, {quota.per_address:,} per address)"
+        shared = f" ({quota.per_token:,} per token, {quota.per_address:,} per address)" if shares else ""
+        yield f"{total:,} {what}{shared}"
 
 
 def _max_connections(connections: int) -> int:

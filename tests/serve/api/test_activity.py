@@ -2,7 +2,10 @@
 
 from tests.serve.api.api_server import serving
 from tests.world import World
+from toolreeve.record.audit import AuditRecord
+from toolreeve.record.journal import CALL
 from toolreeve.serve.api.activity import BUCKETS, percentile
+from toolreeve.serve.api.call_rows import outcome_of
 
 
 async def test_calls_are_counted_by_time_outcome_and_tool(world: World) -> None:
@@ -32,6 +35,13 @@ async def test_a_range_that_is_not_offered_is_refused(world: World) -> None:
 
     assert answer.status_code == 422
     assert "range" in answer.json()["detail"]
+
+
+def test_a_call_that_ended_with_a_question_did_not_fail() -> None:
+    body = {"success": False, "code": "E_APPROVAL_PENDING"}
+    record = AuditRecord(seq=1, kind=CALL, call_id="a", body=body)
+
+    assert outcome_of(record) == "waiting"
 
 
 def test_a_percentile_is_a_value_of_the_list() -> None:

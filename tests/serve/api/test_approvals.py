@@ -54,6 +54,16 @@ async def decide(browser: httpx2.AsyncClient, number: str, **terms: Any) -> http
     return await browser.post(f"{INBOX}/{number}/decide", json={"digest": card["digest"], **terms})
 
 
+async def test_a_decision_by_a_program_is_not_called_one_of_the_console(world: World) -> None:
+    async with watched(world) as (server, _):
+        waiting, asked = await ask(server)
+        server.client.headers.update(await server.token(Role.ADMIN, "carl"))
+        await decide(server.client, asked["id"], answer="deny")
+        result = await waiting
+
+    assert "refused by carl via rest" in result.to_text()
+
+
 async def test_a_person_allows_a_call_that_waits_and_it_runs(world: World) -> None:
     async with watched(world) as (server, browser):
         waiting, asked = await ask(server)

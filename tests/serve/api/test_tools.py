@@ -1,5 +1,6 @@
 """Tools over REST: listed by credential, called on the road, failures as problem details."""
 
+import asyncio
 import json
 
 import pytest
@@ -98,6 +99,12 @@ async def test_a_client_that_leaves_its_stream_cancels_the_call(world: World) ->
         async with server.client.stream("POST", "/api/v1/tools/sleep/call", json={}, headers=headers):
             await sleeper.runs.wait()
         await sleeper.ended.wait()
+        for _ in range(400):
+            if recorded := await server.reeve.audit.recent(last_n=5, filters={}):
+                break
+            await asyncio.sleep(0.01)
+
+    assert [(each["tool"], each["code"]) for each in recorded] == [("sleep", "E_CANCELLED")]
 
 
 async def test_a_batch_keeps_the_order_and_a_chain_hands_results_on(world: World) -> None:

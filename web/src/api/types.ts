@@ -6,7 +6,7 @@ export type Schemas = components["schemas"];
 export type DangerLevel = "safe" | "low" | "medium" | "high" | "critical";
 export type Effect = "allow" | "ask" | "deny";
 export type Scope = "once" | "session" | "always";
-export type Outcome = "running" | "done" | "failed" | "refused" | "lost";
+export type Outcome = "running" | "done" | "failed" | "refused" | "waiting" | "lost";
 
 export interface Target {
   kind: string;

@@ -41,6 +41,7 @@ const OUTCOME = {
   refused: ["deny", IconBan],
   failed: ["fail", IconAlertTriangle],
   lost: ["fail", IconAlertTriangle],
+  waiting: ["ask", IconHelpCircle],
 } as const;
 
 export function OutcomeIcon({ outcome, code }: { outcome: Outcome; code?: string }) {

@@ -8,6 +8,7 @@ import asyncio
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,8 @@ def demo(*, port: int, ends: bool) -> int:
 async def _demo(folder: Path, place: "socket.socket", *, ends: bool) -> None:
     from toolreeve.approval.channels.inbox import InboxChannel
     from toolreeve.cli.demo.story import new_tasks, web_site, write_shop
+    from toolreeve.cli.options import Options
+    from toolreeve.cli.serve import doctor_rows
     from toolreeve.config.sections.serve import Serve
     from toolreeve.serve.access import new_access_control
     from toolreeve.serve.app import HttpServer
@@ -69,7 +72,8 @@ async def _demo(folder: Path, place: "socket.socket", *, ends: bool) -> None:
         reeve = _new_runtime(folder, inbox, site=page.split("/")[2])
         views = ToolViews(new_view(reeve, search=False))
         access = new_access_control(host, Tokens())
-        async with reeve, new_application(reeve, access, views, limits, inbox=inbox) as application:
+        doctor = partial(doctor_rows, Options(loaded=reeve.configuration))
+        async with reeve, new_application(reeve, access, views, limits, inbox=inbox, doctor=doctor) as application:
             link = await new_link(reeve.internals.store.credentials, time.time(), f"http://{host}:{port}")
             note(f"a shop to work in: {folder / 'shop'}")
             note(f"open the console, for one login:\n{link}")

@@ -139,7 +139,7 @@ async def show_series(request: ApiRequest, query: RangeQuery) -> CallSeries:
         "p95": [percentile(_durations(each), 0.95) for each in buckets],
         "p99": [percentile(_durations(each), 0.99) for each in buckets],
         "total_p95": percentile(_durations(rows), 0.95),
-        "errors": dict(Counter(row["code"] for row in rows if row["code"]).most_common(20)),
+        "errors": dict(Counter(row["code"] for row in rows if _is_error(row)).most_common(20)),
         "spent": 0.0 if budget is None else budget.spent,
         "limit": None if budget is None else budget.limit,
         "whole": whole,
@@ -236,13 +236,17 @@ def _group(key: str, rows: Sequence[CallRow]) -> CallGroup:
         "calls": len(rows),
         "p50": percentile(_durations(rows), 0.5),
         "p95": percentile(_durations(rows), 0.95),
-        "err": _percent(len(rows) - _count(rows, "done"), len(rows)),
+        "err": _percent(sum(map(_is_error, rows)), len(rows)),
         "prompts": _percent(_prompts(rows), len(rows)),
     }
 
 
 def _count(rows: Iterable[CallRow], outcome: str) -> int:
     return sum(row["outcome"] == outcome for row in rows)
+
+
+def _is_error(row: CallRow) -> bool:
+    return row["outcome"] not in ("done", "waiting")
 
 
 def _prompts(rows: Iterable[CallRow]) -> int:

@@ -189,7 +189,8 @@ def show_card(request: ApiRequest, card: Mapping[str, Any]) -> dict[str, Any]:
 async def _decide(request: ApiRequest, number: str, body: DecideBody) -> DecisionMade:
     terms = body.model_dump(exclude={"held_ms", "id"})
     by = request.credential.principal
-    outcome = await request.services.reeve.approvals.decide(number, **terms, by=by, channel="console")
+    channel = "console" if request.credential.csrf else "rest"
+    outcome = await request.services.reeve.approvals.decide(number, **terms, by=by, channel=channel)
     return _made(number, outcome)
 
 

@@ -13,7 +13,8 @@ from toolreeve.core.names import server_of
 from toolreeve.record.audit import AuditRecord, timestamp
 from toolreeve.record.journal import INTENT, LOST
 
-Outcome = Literal["done", "failed", "refused", "lost", "running"]
+Outcome = Literal["done", "failed", "refused", "waiting", "lost", "running"]
+"""`waiting` ended with a question: the client repeats it once a person has answered."""
 LONGEST_MAIN = 300
 TELLING = ("command", "path", "url", "expression", "pattern", "query", "name", "to", "call_id")
 """The arguments that say what a call is about, the most telling first."""
@@ -109,6 +110,8 @@ def outcome_of(record: AuditRecord) -> Outcome:
         code = ErrorCode(_text(record.body, "code"))
     except ValueError:
         return "failed"
+    if code is ErrorCode.APPROVAL_PENDING:
+        return "waiting"
     return "refused" if TRAITS[code].severity is Severity.FATAL else "failed"
 
 
