@@ -159,7 +159,7 @@ def test_the_theme_is_kept_and_does_not_flash(open_page: OpenPage) -> None:
 
 
 @pytest.mark.usefixtures("waiting")
-def test_a_draft_of_the_policy_is_completed_checked_and_replayed(open_page: OpenPage) -> None:
+def test_a_policy_is_completed_checked_replayed_and_saved(server: ConsoleServer, open_page: OpenPage) -> None:
     page = open_page("/policy/simulate")
     editor = page.get_by_role("textbox", name="Editor: policy.yaml")
     expect(page.get_by_text("1 rule, valid")).to_be_visible()
@@ -179,3 +179,12 @@ def test_a_draft_of_the_policy_is_completed_checked_and_replayed(open_page: Open
 
     expect(page.get_by_text(re.compile("would end differently"))).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("allow becomes ask"))).to_be_visible()
+    expect(page.get_by_role("group", name="Changes")).to_contain_text("id: reads-ask")
+    page.get_by_role("button", name="Save this policy").click()
+    expect(page.get_by_text("This is the policy in force.")).to_be_visible()
+    server.call("read_file", path="app.py")
+    page.goto("/inbox")
+    page.get_by_role("link").filter(has_text="read").first.wait_for()
+    page.goto("/policy")
+
+    expect(page.get_by_role("row").filter(has_text="reads-ask")).to_contain_text("policy.yaml")

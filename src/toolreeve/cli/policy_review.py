@@ -96,7 +96,7 @@ async def _suggest(options: Options, since: str, often: int) -> "Sequence[Sugges
 
 
 def _write(options: Options, rule: Mapping[str, Any]) -> int:
-    from toolreeve.runtime.policy_source import append_rule
+    from toolreeve.runtime.policy_file import append_rule
 
     configuration = options.configuration()
     files = configuration.settings.policy.files

@@ -4,14 +4,13 @@ The file is `secrets.toml` beside the user's toolreeve.toml, with mode 0600. The
 session that has one; without either, secrets stay in the file, and it is said why.
 """
 
-import fcntl
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from toolreeve.core.atomic import write_private
+from toolreeve.core.atomic import locked, write_private
 from toolreeve.core.documents import Document, read_document
 from toolreeve.core.errors import ConfigError, ErrorCode, ToolError
 from toolreeve.core.secrets.store import NAME, check_name, check_value
@@ -132,13 +131,11 @@ def find_keyring() -> tuple[Any, str]:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Against a lost update by another process or thread."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = path.with_name(f".{path.name}.lock").open("a")
-    except OSError as problem:
-        raise _unusable(f"{path.parent} cannot be written: {problem.strerror}") from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(path))
+        except OSError as problem:
+            raise _unusable(f"{path.parent} cannot be written: {problem.strerror}") from None
         yield
 
 

@@ -64,7 +64,10 @@ class PolicyReview:
 
     def _without_files(self) -> Configuration:
         settings = self._configuration.settings
-        return replace(self._configuration, settings=replace(settings, policy=replace(settings.policy, files=())))
+        settings = replace(settings, policy=replace(settings.policy, files=()))
+        return replace(
+            self._configuration, settings=settings, origins={**self._configuration.origins, "policy.files": ""}
+        )
 
     async def _calls(self, since: float | None) -> AsyncIterator[PastCall | None]:
         """The calls of this workspace."""

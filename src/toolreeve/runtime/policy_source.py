@@ -1,31 +1,33 @@
 """The current policy state: the configuration, plus what the program passed.
 
 The program may choose mode, allowed tools and budget; what the configuration denies stays denied. The state changes
-when a person answers "always", or when the program changes the PermissionPolicy it passed.
+when a person answers "always" or saves a policy, in this process or another, or when the program changes the
+PermissionPolicy it passed. A file that is not valid any more leaves the policy as it was.
 """
 
-import fcntl
-import re
+import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.config import Configuration
-from toolreeve.core.atomic import write_private
+from toolreeve.config.sources import DEFAULT
+from toolreeve.config.xdg import POLICY_FILE
 from toolreeve.core.call import new_id
-from toolreeve.core.documents import Document, parse_yaml
-from toolreeve.core.errors import ConfigError, ToolreeveError
+from toolreeve.core.errors import ConfigError, ConfigErrors, ToolreeveError
 from toolreeve.core.trial import Confinement
 from toolreeve.permissions import ExecutionContext, PermissionPolicy
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
+from toolreeve.runtime.policy_file import FileWatch, append_rule, parse_policy, save_rules
 
 if TYPE_CHECKING:
     from toolreeve.approval.always_rule import AlwaysRule
     from toolreeve.information_flow.settings import FlowSettings
+
+logger = logging.getLogger(__name__)
 
 
 class PolicySource:
@@ -36,6 +38,7 @@ class PolicySource:
     ) -> None:
         self._configuration = configuration
         self._configured = list(read_configured(configuration))
+        self._watch = FileWatch(own_files(configuration))
         self._may_change = isinstance(policy, PermissionPolicy)
         self._policy = policy if isinstance(policy, PermissionPolicy) else None
         if self._policy is not None:
@@ -50,11 +53,11 @@ class PolicySource:
         self._hides_reads = False
         self._state = self._compile()
         self.flow = flow_settings(configuration)
-        self._refuse_vouching()
+        self._refuse_vouching(self._configured)
 
-    def _refuse_vouching(self) -> None:
+    def _refuse_vouching(self, configured: Sequence[PermissionRule]) -> None:
         """A rule that lets calls through if they are vouched for needs the setting that says so."""
-        rules = [rule for rule in (*self._context.rules, *self._configured) if (rule.labels or {}).get("vouched")]
+        rules = [rule for rule in (*self._context.rules, *configured) if (rule.labels or {}).get("vouched")]
         if rules and self.flow.use != "vouch":
             raise ConfigError(
                 "labels: {vouched: all} allows nothing without the setting for it",
@@ -64,9 +67,23 @@ class PolicySource:
             )
 
     def __call__(self) -> PolicyState:
+        if self._watch.has_changed():
+            self._reload()
         if self._may_change and self._context.snapshot() != self._snapshot:
             self._state = self._compile()
         return self._state
+
+    def _reload(self) -> None:
+        """Read the user's files again; those of the project hold as they were at start."""
+        project = [rule for rule in self._configured if rule.tighten_only]
+        try:
+            rules = [*read_own(self._configuration), *project]
+            self._refuse_vouching(rules)
+        except (ConfigError, ConfigErrors) as problem:
+            logger.warning("the policy stays as it was: %s", problem)
+            return
+        self._configured = rules
+        self._state = self._compile()
 
     def enforce(self, confinements: Iterable[Confinement], *, hides_reads: bool = False) -> None:
         """Tell the policy which confinements the sandbox enforces, and whether it hides what rules guard."""
@@ -103,12 +120,31 @@ class PolicySource:
 
     async def remember(self, rule: "AlwaysRule") -> str:
         """Append the rule of an "always" answer to the user's policy file, and apply it. Returns its location."""
-        files = self._configuration.settings.policy.files
-        path = Path(files[0]) if files else self._configuration.user_file.with_name("policy.yaml")
-        written = append_rule(path, rule, root=self._configuration.settings.workspace.dir)
+        written = append_rule(self.file, rule, root=self._configuration.settings.workspace.dir)
         self._configured.append(written)
         self._state = self._compile()
         return written.place
+
+    @property
+    def file(self) -> Path:
+        """The user's policy file, which answers and the console write."""
+        files = self._configuration.settings.policy.files
+        return Path(files[0]) if files else self._configuration.user_file.with_name(POLICY_FILE)
+
+    def save(self, text: str, version: str) -> str:
+        """Replace the user's policy file and apply it. Returns the difference. Raises ConfigErrors, StalePolicy."""
+        if self.file not in own_files(self._configuration):
+            raise ToolreeveError("the program that runs this chose its settings and no policy file: set policy.files")
+        root = self._configuration.settings.workspace.dir
+        self._refuse_vouching(parse_policy(text, self.file, root=root))
+        changed = save_rules(self.file, text, version=version, root=root)
+        self._reload()
+        return changed
+
+    @property
+    def is_restart_needed(self) -> bool:
+        """Whether `sources` or `authority` of a policy file have changed: what reads them was built at start."""
+        return flow_settings(self._configuration) != self.flow
 
 
 def _rules(policy: Any) -> Sequence[PermissionRule]:
@@ -121,16 +157,35 @@ def _rules(policy: Any) -> Sequence[PermissionRule]:
 
 def read_configured(configuration: Configuration) -> Sequence[PermissionRule]:
     """The rules of the user's files, then those of the project, which may only tighten."""
-    files = configuration.settings.policy.files
-    if not files and configuration.project_policy is None:
+    rules = list(read_own(configuration))
+    if (project := configuration.project_policy) is not None:
+        from toolreeve.policy.files import read_rules
+
+        rules += read_rules(project, root=configuration.settings.workspace.dir, tighten_only=True)
+    return rules
+
+
+def read_own(configuration: Configuration) -> Sequence[PermissionRule]:
+    """The rules of the user's files."""
+    if not (paths := _to_read(configuration)):
         return ()
     from toolreeve.policy.files import read_rules
 
     root = configuration.settings.workspace.dir
-    rules = [rule for path in files for rule in read_rules(Path(path), root=root)]
-    if (project := configuration.project_policy) is not None:
-        rules += read_rules(project, root=root, tighten_only=True)
-    return rules
+    return [rule for path in paths for rule in read_rules(path, root=root)]
+
+
+def _to_read(configuration: Configuration) -> Sequence[Path]:
+    """A file that is named must be there."""
+    return [path for path in own_files(configuration) if configuration.settings.policy.files or path.exists()]
+
+
+def own_files(configuration: Configuration) -> Sequence[Path]:
+    """The user's policy files; one that is created where it is looked for counts from then on."""
+    if files := configuration.settings.policy.files:
+        return [Path(each) for each in files]
+    is_default = configuration.origins.get("policy.files") == DEFAULT
+    return [configuration.user_file.with_name(POLICY_FILE)] if is_default else []
 
 
 def flow_settings(configuration: Configuration) -> "FlowSettings":
@@ -140,11 +195,12 @@ def flow_settings(configuration: Configuration) -> "FlowSettings":
 
     policy = configuration.settings.policy
     declared = FlowDeclarations()
-    if policy.files or configuration.project_policy is not None:
+    paths = _to_read(configuration)
+    if paths or configuration.project_policy is not None:
         from toolreeve.policy.files import read_flow
 
-        for path in policy.files:
-            declared = declared.joined(read_flow(Path(path)))
+        for path in paths:
+            declared = declared.joined(read_flow(path))
         if (project := configuration.project_policy) is not None:
             declared = declared.joined(read_flow(project, tighten_only=True))
     return FlowSettings(
@@ -155,50 +211,6 @@ def flow_settings(configuration: Configuration) -> "FlowSettings":
         infers=policy.flow_records,
         known_days=policy.known_days,
     )
-
-
-def append_rule(path: Path, rule: "AlwaysRule", *, root: str) -> PermissionRule:
-    """Append a rule to a policy file; if the result is not valid, the file stays as it was. Raises ConfigErrors."""
-    from toolreeve.approval.always_rule import rule_text
-    from toolreeve.policy.files import parse_rules
-
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _locked(path):
-        text = _EMPTY.sub("rules:", path.read_text() if path.exists() else "")
-        if "rules" not in (parse_yaml(text, str(path)).value or {}):
-            text = f"{text.rstrip()}\nrules:\n".lstrip()
-        longer = f"{text.rstrip()}\n{_indent(parse_yaml(text, str(path)), text)}- {rule_text(rule)}\n"
-        rules = parse_rules(parse_yaml(longer, str(path)), root=root)
-        _replace(path, longer)
-    return rules[-1]
-
-
-_EMPTY = re.compile(r"^rules:[ \t]*\[[ \t]*\]", re.MULTILINE)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Against a lost update: two processes that read and write back would lose one of the rules."""
-    with path.with_name(f".{path.name}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _indent(document: Document, text: str) -> str:
-    """The indentation of the file's rules."""
-    has_rules = bool(document.value and document.value.get("rules"))
-    first = document.line(("rules", 0)) if has_rules else None
-    if not first:
-        return "  "
-    line = text.splitlines()[first - 1]
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _replace(path: Path, text: str) -> None:
-    """Atomic, also across a crash. The file keeps its mode; a new one is private to its owner."""
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    write_private(path, text.encode(), mode=mode)
 
 
 def _context(configuration: Configuration, rules: Sequence[PermissionRule]) -> ExecutionContext:

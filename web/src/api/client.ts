@@ -64,4 +64,5 @@ export async function request<T>(method: string, path: string, body?: unknown, e
 }
 
 export const get = <T>(path: string) => request<T>("GET", path);
+export const put = <T>(path: string, body: unknown) => request<T>("PUT", path, body);
 export const post = <T>(path: string, body?: unknown) => request<T>("POST", path, body);

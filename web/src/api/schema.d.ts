@@ -504,6 +504,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace the user's policy file, and apply it in all running processes. An invalid one changes nothing.
+         * @description Needs the scope `manage`.
+         */
+        put: operations["save_policy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policy/check": {
         parameters: {
             query?: never;
@@ -538,6 +558,26 @@ export interface paths {
          * @description Needs the scope `call`.
          */
         post: operations["explain_call"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The user's policy file as it is now; empty if there is none.
+         * @description Needs the scope `manage`.
+         */
+        get: operations["show_policy_file"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -579,6 +619,26 @@ export interface paths {
          * @description Needs the scope `approve`.
          */
         delete: operations["revoke_grant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy/hits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How often each rule decided in the last seven days, and when last.
+         * @description Needs the scope `read`.
+         */
+        get: operations["list_hits"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1297,7 +1357,7 @@ export interface components {
              * Outcome
              * @enum {string}
              */
-            outcome: "done" | "failed" | "refused" | "lost" | "running";
+            outcome: "done" | "failed" | "refused" | "waiting" | "lost" | "running";
             /** Code */
             code: string;
             /** Message */
@@ -1423,7 +1483,7 @@ export interface components {
              * Outcome
              * @enum {string}
              */
-            outcome: "done" | "failed" | "refused" | "lost" | "running";
+            outcome: "done" | "failed" | "refused" | "waiting" | "lost" | "running";
             /** Code */
             code: string;
             /** Message */
@@ -1668,6 +1728,17 @@ export interface components {
             refused: number;
         };
         /**
+         * HitList
+         * @description Calls of the last seven days by the rule, or else the layer, that decided; all of the floor are one, and all that
+         *     the mode decided. `whole` if these are all calls.
+         */
+        HitList: {
+            /** Hits */
+            hits: components["schemas"]["RuleHits"][];
+            /** Whole */
+            whole: boolean;
+        };
+        /**
          * NewToken
          * @description `token` is shown this once; only its digest is stored.
          */
@@ -1722,6 +1793,18 @@ export interface components {
             /** Problems */
             problems: components["schemas"]["PolicyProblem"][];
         };
+        /**
+         * PolicyFileText
+         * @description The user's policy file: `version` is what a change of it must name.
+         */
+        PolicyFileText: {
+            /** Path */
+            path: string;
+            /** Text */
+            text: string;
+            /** Version */
+            version: string;
+        };
         /** PolicyProblem */
         PolicyProblem: {
             /** Line */
@@ -1745,6 +1828,20 @@ export interface components {
             denied_tools: string[];
             /** Rules */
             rules: components["schemas"]["RuleRow"][];
+        };
+        /**
+         * PolicySaved
+         * @description `diff` is what changed; `restart` says that `sources` or `authority` hold only after a restart.
+         */
+        PolicySaved: {
+            /** Version */
+            version: string;
+            /** Policy Version */
+            policy_version: string;
+            /** Diff */
+            diff: string;
+            /** Restart */
+            restart: boolean;
         };
         /**
          * ProblemDetails
@@ -1841,6 +1938,15 @@ export interface components {
              */
             jitter: boolean;
         };
+        /** RuleHits */
+        RuleHits: {
+            /** Rule */
+            rule: string;
+            /** Calls */
+            calls: number;
+            /** Last */
+            last: string | null;
+        };
         /**
          * RuleRow
          * @description `origin` is floor, deny or rule, in the order of their force; `file` and `line` say where it is written.
@@ -1866,6 +1972,19 @@ export interface components {
             line: number | null;
             /** Reason */
             reason: string;
+        };
+        /** SaveBody */
+        SaveBody: {
+            /**
+             * Policy
+             * @description A policy file, in YAML.
+             */
+            policy: string;
+            /**
+             * Version
+             * @description The version of the file that was edited.
+             */
+            version: string;
         };
         /** ServerDetail */
         ServerDetail: {
@@ -2025,11 +2144,14 @@ export interface components {
         };
         /**
          * SimulationReport
-         * @description `calls` are the first of those whose decision would change; a caller sees the arguments of its own.
+         * @description `calls` are the first of those whose decision would change; a caller sees the arguments of its own. `diff` is
+         *     the change of the user's policy file.
          */
         SimulationReport: {
             /** Total */
             total: number;
+            /** Diff */
+            diff: string;
             /** Left Out */
             left_out: number;
             /** Changed */
@@ -2881,7 +3003,7 @@ export interface operations {
                 tool?: string;
                 /** @description The beginning of the client's name. */
                 client?: string;
-                outcome?: "done" | "failed" | "refused" | "lost" | "running";
+                outcome?: "done" | "failed" | "refused" | "waiting" | "lost" | "running";
                 decision?: "allow" | "ask" | "deny";
                 danger?: "safe" | "low" | "medium" | "high" | "critical";
                 session?: string;
@@ -3477,6 +3599,48 @@ export interface operations {
             };
         };
     };
+    save_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaveBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicySaved"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     check_policy: {
         parameters: {
             query?: never;
@@ -3563,6 +3727,44 @@ export interface operations {
             };
         };
     };
+    show_policy_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyFileText"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     list_grants: {
         parameters: {
             query?: never;
@@ -3618,6 +3820,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    list_hits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HitList"];
+                };
             };
             /** @description The error */
             "4XX": {

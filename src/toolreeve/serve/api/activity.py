@@ -114,7 +114,7 @@ async def show_histogram(request: ApiRequest, query: HistogramQuery) -> CallHist
     """Calls of the last six hours, by time and outcome."""
     now = request.services.now()
     seconds = HISTOGRAM_HOURS * 3_600
-    rows, _ = await _rows(request, now - seconds)
+    rows, _ = await read_calls(request, now - seconds)
     buckets = _split(rows, now, seconds // query.step, query.step)
     times = _times(now, len(buckets), query.step)
     return {"buckets": [_bucket(time, each) for time, each in zip(times, buckets, strict=True)]}
@@ -125,7 +125,7 @@ async def show_series(request: ApiRequest, query: RangeQuery) -> CallSeries:
     """Calls, failures, latencies and prompts over time, and the budget now."""
     now = request.services.now()
     step = RANGES[query.range] // BUCKETS
-    rows, whole = await _rows(request, now - RANGES[query.range])
+    rows, whole = await read_calls(request, now - RANGES[query.range])
     buckets = _split(rows, now, BUCKETS, step)
     budget = request.services.reeve.budget
     return {
@@ -149,7 +149,7 @@ async def show_series(request: ApiRequest, query: RangeQuery) -> CallSeries:
 @activity.get("/metrics/summary")
 async def show_summary(request: ApiRequest, query: ActivitySummaryQuery) -> CallGroups:
     """Calls, latencies, failures and prompts by tool or client, the busiest first."""
-    rows, whole = await _rows(request, request.services.now() - RANGES[query.range])
+    rows, whole = await read_calls(request, request.services.now() - RANGES[query.range])
     members: dict[str, list[CallRow]] = {}
     for row in rows:
         members.setdefault(row[query.by], []).append(row)
@@ -187,7 +187,7 @@ async def show_budget(request: ApiRequest) -> BudgetReport:
     return {"scope": budget.scope, "limit": budget.limit, "spent": budget.spent, "remaining": budget.remaining}
 
 
-async def _rows(request: ApiRequest, since: float) -> tuple[list[CallRow], bool]:
+async def read_calls(request: ApiRequest, since: float) -> tuple[list[CallRow], bool]:
     """The calls since then, newest first, and whether these are all."""
     wanted = request.view.narrow(Filter(kind=CALL, since=since))
     found: list[AuditRecord] = []

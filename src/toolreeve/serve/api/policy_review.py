@@ -1,4 +1,4 @@
-"""Endpoints of the policy over time: check, simulate and suggestions."""
+"""Endpoints of the policy over time: check, simulate, save, hits and suggestions."""
 
 from typing import Annotated, Any
 
@@ -8,7 +8,11 @@ from typing_extensions import TypedDict
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.policy.simulation import Simulation
 from toolreeve.record.audit import Filter
+from toolreeve.runtime.policy_file import StalePolicy, difference, read_text, version_of
+from toolreeve.serve.api.activity import RANGES, read_calls
+from toolreeve.serve.api.call_rows import CallDecision
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints, Query
+from toolreeve.serve.api.problems import Problem
 from toolreeve.serve.tokens import AccessScope
 
 policy_review = Endpoints("policy")
@@ -41,9 +45,11 @@ class SimulateBody(Body):
 
 
 class SimulationReport(TypedDict):
-    """`calls` are the first of those whose decision would change; a caller sees the arguments of its own."""
+    """`calls` are the first of those whose decision would change; a caller sees the arguments of its own. `diff` is
+    the change of the user's policy file."""
 
     total: int
+    diff: str
     left_out: int
     changed: int
     by: list[dict[str, Any]]
@@ -51,6 +57,42 @@ class SimulationReport(TypedDict):
     prompts_after: int
     calls: list[dict[str, Any]]
     problems: list[PolicyProblem]
+
+
+class PolicyFileText(TypedDict):
+    """The user's policy file: `version` is what a change of it must name."""
+
+    path: str
+    text: str
+    version: str
+
+
+class SaveBody(Body):
+    policy: PolicyText
+    version: Annotated[str, Field(max_length=64, description="The version of the file that was edited.")]
+
+
+class PolicySaved(TypedDict):
+    """`diff` is what changed; `restart` says that `sources` or `authority` hold only after a restart."""
+
+    version: str
+    policy_version: str
+    diff: str
+    restart: bool
+
+
+class RuleHits(TypedDict):
+    rule: str
+    calls: int
+    last: str | None
+
+
+class HitList(TypedDict):
+    """Calls of the last seven days by the rule, or else the layer, that decided; all of the floor are one, and all that
+    the mode decided. `whole` if these are all calls."""
+
+    hits: list[RuleHits]
+    whole: bool
 
 
 class SuggestionQuery(Query):
@@ -85,13 +127,54 @@ async def simulate_policy(request: ApiRequest, body: SimulateBody) -> Simulation
     try:
         rules = review.parse(body.policy, "policy")
     except (ConfigErrors, ConfigError) as problems:
-        report: Any = Simulation().to_dict(0) | {"problems": _problems(problems)}
+        report: Any = Simulation().to_dict(0) | {"problems": _problems(problems), "diff": ""}
         refused: SimulationReport = report
         return refused
     found = await review.simulate(rules, since=Filter.parse({"since": body.since}).since)
     shown: Any = found.to_dict(body.limit)
-    simulated: SimulationReport = shown | {"problems": []}
+    diff = difference(read_text(request.services.reeve.internals.policy.file), body.policy)
+    simulated: SimulationReport = shown | {"problems": [], "diff": diff}
     return simulated
+
+
+@policy_review.get("/policy/file", AccessScope.MANAGE)
+async def show_policy_file(request: ApiRequest) -> PolicyFileText:
+    """The user's policy file as it is now; empty if there is none."""
+    path = request.services.reeve.internals.policy.file
+    text = read_text(path)
+    return {"path": str(path), "text": text, "version": version_of(text)}
+
+
+@policy_review.put("/policy", AccessScope.MANAGE)
+async def save_policy(request: ApiRequest, body: SaveBody) -> PolicySaved:
+    """Replace the user's policy file, and apply it in all running processes. An invalid one changes nothing."""
+    reeve = request.services.reeve
+    try:
+        diff = reeve.internals.policy.save(body.policy, body.version)
+    except StalePolicy as stale:
+        raise Problem(409, f"{stale}; look at it again", version=stale.version) from None
+    except (ConfigErrors, ConfigError) as problems:
+        raise Problem(422, "the policy is not valid", problems=_problems(problems)) from None
+    user = request.credential.principal.user
+    version = reeve.internals.policy().version
+    await reeve.internals.journal.note(
+        "policy", {"saved": str(reeve.internals.policy.file), "user": user, "version": version, "diff": diff}
+    )
+    restart = reeve.internals.policy.is_restart_needed
+    return {"version": version_of(body.policy), "policy_version": version, "diff": diff, "restart": restart}
+
+
+@policy_review.get("/policy/hits")
+async def list_hits(request: ApiRequest) -> HitList:
+    """How often each rule decided in the last seven days, and when last."""
+    rows, whole = await read_calls(request, request.services.now() - RANGES["7d"])
+    found: dict[str, RuleHits] = {}
+    for row in rows:
+        if row["decision"] is not None:
+            rule = _decided_by(row["decision"])
+            hits = found.setdefault(rule, {"rule": rule, "calls": 0, "last": row["at"]})
+            hits["calls"] += 1
+    return {"hits": sorted(found.values(), key=lambda each: -each["calls"]), "whole": whole}
 
 
 @policy_review.get("/policy/suggestions", AccessScope.APPROVE)
@@ -101,6 +184,12 @@ async def suggest_policy(request: ApiRequest, query: SuggestionQuery) -> Suggest
     review = await request.services.reeve.internals.review_policy()
     found: Any = [each.to_dict() for each in await review.suggest(since=since, often=query.often)]
     return {"suggestions": found}
+
+
+def _decided_by(decision: CallDecision) -> str:
+    if decision["layer"] == "floor":
+        return "floor"
+    return decision["rule"] or ("mode" if decision["layer"] in ("default", "plan", "bypass") else decision["layer"])
 
 
 def _problems(found: ConfigErrors | ConfigError) -> list[PolicyProblem]:

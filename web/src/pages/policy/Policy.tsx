@@ -18,7 +18,7 @@ export default function Policy({ params }: { params: { tab?: string } }) {
     { path: "/policy", label: "Rules", count: rules.data?.rules.filter((rule) => rule.origin !== "floor").length },
     { path: "/policy/grants", label: "Grants" },
     { path: "/policy/explain", label: "Explain" },
-    { path: "/policy/simulate", label: "Simulate" },
+    { path: "/policy/simulate", label: "Edit" },
     { path: "/policy/suggestions", label: "Suggestions" },
   ];
   return (

@@ -2,11 +2,14 @@
 import { Fragment, useState } from "react";
 import { Link, useSearch } from "wouter";
 import { IconChevronDown, IconChevronRight, IconLock } from "@tabler/icons-react";
-import type { useQuery } from "../../api/query";
-import { Decided } from "../../ui/signs";
+import { useQuery } from "../../api/query";
+import { int } from "../../ui/format";
+import { Decided, Time } from "../../ui/signs";
 import { Failed, Loading } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
-import type { Rule, RuleList } from "./types";
+import type { HitList, Rule, RuleList } from "./types";
+
+type Hits = HitList["hits"][number];
 
 const DEFAULTS: Record<string, string> = {
   default: "safe and low calls run unasked; medium, high and critical ones are asked for",
@@ -20,6 +23,8 @@ const DEFAULTS: Record<string, string> = {
 export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> }) {
   const { data, error, reload } = query;
   const search = useSearch();
+  const hits = useQuery<HitList>("/policy/hits").data;
+  const hitsOf = (name: string) => hits?.hits.find((each) => each.rule === name);
   const [open, setOpen] = useState(new URLSearchParams(search).get("rule"));
   if (!data && error) return <Failed what="The policy" problem={error} retry={reload} />;
   if (!data) return <Loading />;
@@ -44,6 +49,10 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               <th>Rule</th>
               <th>Decision</th>
               <th className="np">When</th>
+              <th className="r" title={hits && !hits.whole ? "of the newest calls" : undefined}>
+                Calls, 7 d
+              </th>
+              <th className="np">Last</th>
               <th className="np">Origin</th>
             </tr>
           </thead>
@@ -61,12 +70,14 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               <td className="mid np">
                 own state and policy files, sensitive places, network guard, changed tool definitions
               </td>
+              <HitCells hits={hitsOf("floor")} />
               <td className="dim np">not removable</td>
             </tr>
             {own.map((rule) => (
               <RuleRow
                 key={rule.id}
                 rule={rule}
+                hits={hitsOf(rule.id)}
                 open={open === rule.id}
                 toggle={() => setOpen(open === rule.id ? null : rule.id)}
               />
@@ -75,6 +86,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               <td className="b">mode’s default</td>
               <td className="dim sm">by danger</td>
               <td className="mid np">{DEFAULTS[data.mode] ?? data.mode}</td>
+              <HitCells hits={hitsOf("mode")} />
               <td className="dim np">mode {data.mode}</td>
             </tr>
           </tbody>
@@ -93,7 +105,16 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
   );
 }
 
-function RuleRow({ rule, open, toggle }: { rule: Rule; open: boolean; toggle: () => void }) {
+function HitCells({ hits }: { hits: Hits | undefined }) {
+  return (
+    <>
+      <td className="r num">{hits ? int(hits.calls) : <span className="dim">0</span>}</td>
+      <td className="np dim nowrap">{hits?.last ? <Time at={Date.parse(hits.last)} short /> : "–"}</td>
+    </>
+  );
+}
+
+function RuleRow({ rule, hits, open, toggle }: { rule: Rule; hits?: Hits; open: boolean; toggle: () => void }) {
   const place = rule.file ? `${rule.file}${rule.line ? `:${rule.line}` : ""}` : "built in";
   return (
     <Fragment>
@@ -110,13 +131,14 @@ function RuleRow({ rule, open, toggle }: { rule: Rule; open: boolean; toggle: ()
         <td className="mid np mono sm wrapx">
           <Visible text={rule.what} />
         </td>
+        <HitCells hits={hits} />
         <td className="np nowrap dim">
           <span title={place}>{place.split("/").at(-1)}</span>
         </td>
       </tr>
       {open && (
         <tr>
-          <td colSpan={4} className="sub">
+          <td colSpan={6} className="sub">
             <div className="row wrap gap16 top">
               <pre className="pre grow" tabIndex={0}>
                 <Visible text={rule.what} />

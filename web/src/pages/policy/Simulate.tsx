@@ -1,17 +1,19 @@
-/** A draft of rules, checked as it is typed, and replayed against the calls on record. */
-import { Fragment, useEffect, useState } from "react";
+/** The policy file: edited, checked as it is typed, replayed against the calls on record, and then saved. */
+import { Fragment, type ReactNode, useEffect, useState } from "react";
 import { Link, useSearch } from "wouter";
-import { post, Problem } from "../../api/client";
+import { post, Problem, put } from "../../api/client";
+import { invalidate, useQuery } from "../../api/query";
+import { Diff } from "../../ui/Diff";
 import { count, int } from "../../ui/format";
+import { Loading } from "../../ui/states";
 import { Decided } from "../../ui/signs";
 import { Visible } from "../../ui/Visible";
 import { PolicyEditor } from "./PolicyEditor";
-import type { ChangedCall, Check, Simulation } from "./types";
+import type { ChangedCall, Check, PolicyFile, Simulation } from "./types";
 import s from "./Policy.module.css";
 
-const START = `version: 1
-rules:
-  - id: tests-are-free
+const EMPTY = "version: 1\nrules:\n";
+const EXAMPLE = `  - id: tests-are-free
     tool: [edit_file, write_file]
     target: {under: tests}
     decision: allow
@@ -19,16 +21,30 @@ rules:
 
 const CHECK_MS = 200;
 
+/** Without the right to save, a draft can still be replayed. */
 export default function Simulate() {
-  const search = useSearch();
-  const [draft, setDraft] = useState(() => new URLSearchParams(search).get("draft") ?? START);
+  const file = useQuery<PolicyFile>("/policy/file");
+  const added = new URLSearchParams(useSearch()).get("add");
+  if (!file.data && !file.error) return <Loading />;
+  return <Draft key={file.data?.version} file={file.data} added={added} />;
+}
+
+function firstDraft(file: PolicyFile | undefined, added: string | null): string {
+  const text = file?.text.trim() ? file.text : EMPTY + (added ? "" : EXAMPLE);
+  if (!added) return text;
+  return `${text.replace(/^rules:[ \t]*\[[ \t]*\]/m, "rules:").trimEnd()}\n${added}\n`;
+}
+
+function Draft({ file, added }: { file: PolicyFile | undefined; added: string | null }) {
+  const [draft, setDraft] = useState(() => firstDraft(file, added));
   const check = useCheck(draft);
   const [result, setResult] = useState<Simulation | Problem>();
+  const [replayed, setReplayed] = useState<string>();
   const [running, setRunning] = useState(false);
-  const run = async () => {
+  const work = async (action: () => Promise<void>) => {
     setRunning(true);
     try {
-      setResult(await post<Simulation>("/policy/simulate", { policy: draft }));
+      await action();
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       setResult(problem);
@@ -36,11 +52,19 @@ export default function Simulate() {
       setRunning(false);
     }
   };
+  const replay = async () => {
+    setResult(await post<Simulation>("/policy/simulate", { policy: draft }));
+    setReplayed(draft);
+  };
+  const save = async () => {
+    await put("/policy", { policy: draft, version: file?.version });
+    invalidate("/policy", "/status");
+  };
   return (
     <div className={s.sim}>
       <section className="card">
         <header>
-          <code>policy.yaml</code>
+          <code title={file?.path}>policy.yaml</code>
           {check && (
             <span className={`tag ${check.ok ? "ok" : "bad"}`}>
               {check.ok ? `${count(check.rules, "rule")}, valid` : count(check.problems.length, "problem")}
@@ -59,13 +83,26 @@ export default function Simulate() {
           </ul>
         )}
         <footer className="row">
-          <span className="dim sm">A draft: nothing is in force until you save it to your policy file.</span>
-          <button className="bt sm right" disabled={running || !check?.ok} onClick={() => void run()}>
-            {running ? "Replaying…" : "Replay the calls on record"}
+          <span className="dim sm">
+            {file && draft === file.text
+              ? "This is the policy in force."
+              : "A draft. Replay it, look at what changes, then save."}
+          </span>
+          <button className="bt sm right" disabled={running || !check?.ok} onClick={() => void work(replay)}>
+            {running ? "Working…" : "Replay the calls on record"}
           </button>
         </footer>
       </section>
-      <Result result={result} />
+      <Result result={result}>
+        {file && replayed === draft && draft !== file.text && (
+          <footer className="row">
+            <span className="dim sm">Replaces {file.path}; every running process applies it.</span>
+            <button className="bt sm right" disabled={running} onClick={() => void work(save)}>
+              Save this policy
+            </button>
+          </footer>
+        )}
+      </Result>
     </div>
   );
 }
@@ -90,7 +127,7 @@ function useCheck(draft: string): Check | undefined {
   return check;
 }
 
-function Result({ result }: { result: Simulation | Problem | undefined }) {
+function Result({ result, children }: { result: Simulation | Problem | undefined; children?: ReactNode }) {
   if (!result)
     return (
       <section className="card">
@@ -117,9 +154,11 @@ function Result({ result }: { result: Simulation | Problem | undefined }) {
           </span>
         </div>
       </div>
+      {result.diff && <Diff text={result.diff} />}
       {result.by.map((group) => (
         <Group key={`${group.from} ${group.to}`} group={group} calls={result.calls} />
       ))}
+      {children}
     </section>
   );
 }

@@ -24,8 +24,8 @@ export function Suggestions() {
           <header>
             <IconBulb size={15} aria-hidden className="dim" />
             <h2>You {each.sentence}</h2>
-            <Link className="bt sm right" href={`/policy/simulate?draft=${encodeURIComponent(draftOf(each.rule))}`}>
-              Simulate
+            <Link className="bt sm right" href={`/policy/simulate?add=${encodeURIComponent(ruleOf(each.rule))}`}>
+              Add to the policy…
             </Link>
           </header>
           <div className="in-pad row gap16 top wrap">
@@ -33,7 +33,7 @@ export function Suggestions() {
               If you add this rule to your policy, such calls no longer ask. Undo stays possible.
             </p>
             <pre className="pre grow" tabIndex={0}>
-              <Visible text={draftOf(each.rule)} />
+              <Visible text={ruleOf(each.rule)} />
             </pre>
           </div>
         </section>
@@ -43,7 +43,7 @@ export function Suggestions() {
   );
 }
 
-/** A policy file with this one rule. */
-function draftOf(rule: Record<string, unknown>): string {
-  return `version: 1\nrules:\n${ruleText(JSON.stringify(rule)).replace(/^/gm, "  ")}\n`;
+/** The rule as an entry of a policy file. */
+function ruleOf(rule: Record<string, unknown>): string {
+  return ruleText(JSON.stringify(rule)).replace(/^/gm, "  ");
 }

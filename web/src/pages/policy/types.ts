@@ -3,6 +3,8 @@ import type { Effect, Schemas } from "../../api/types";
 
 export type Rule = Schemas["RuleRow"];
 export type RuleList = Schemas["PolicyReport"];
+export type PolicyFile = Schemas["PolicyFileText"];
+export type HitList = Schemas["HitList"];
 export type Check = Schemas["PolicyCheck"];
 export type PolicyProblem = Schemas["PolicyProblem"];
 export type SuggestionList = Schemas["SuggestionList"];
