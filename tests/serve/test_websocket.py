@@ -12,19 +12,22 @@ from tests.serve.api.api_server import ApiServer, serving
 from tests.world import World
 from toolreeve.config.sections.serve import Serve
 from toolreeve.core.call import Role
+from toolreeve.serve.app import WEBSOCKETS
+from toolreeve.serve.tokens import AccessScope
 from toolreeve.serve.websocket import is_upgrade
 
 PATH = "/api/v1/events/ws"
 
 
-def url_of(server: ApiServer, query: str = "") -> str:
-    return f"{server.url.replace('http', 'ws')}{PATH}{query}"
+def url_of(server: ApiServer, query: str = "", path: str = PATH) -> str:
+    return f"{server.url.replace('http', 'ws')}{path}{query}"
 
 
-async def test_a_websocket_carries_the_events_and_resumes_from_the_record(world: World) -> None:
+@pytest.mark.parametrize("path", WEBSOCKETS)
+async def test_a_websocket_carries_the_events_and_resumes_from_the_record(world: World, path: str) -> None:
     async with serving(world.reeve()) as server:
         await server.call("calculate", {"expression": "1"})
-        async with connect(url_of(server, "?after=0&kinds=call.finished")) as socket:
+        async with connect(url_of(server, "?after=0&kinds=call.finished", path)) as socket:
             first = json.loads(await socket.recv())
             await server.call("calculate", {"expression": "2"})
             second = json.loads(await socket.recv())
@@ -65,6 +68,16 @@ async def test_websockets_count_for_their_token(world: World) -> None:
                 pass
 
 
+async def test_a_token_without_the_scope_read_sees_no_events(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        metrics = await server.token(Role.VIEWER, scopes=(AccessScope.METRICS,))
+        with pytest.raises(InvalidStatus):
+            await connect(url_of(server), additional_headers=metrics)
+        stream = await server.client.get("/streaming/sse", headers=metrics)
+
+    assert (stream.status_code, "'read'" in stream.text) == (403, True)
+
+
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", None])
 async def test_another_page_cannot_connect_with_the_cookie(world: World, origin: str | None) -> None:
     async with serving(world.reeve()) as server, server.browser() as browser:
@@ -87,4 +100,4 @@ async def test_a_foreign_host_and_a_bad_query_are_refused(world: World) -> None:
 
 @given(st.binary(max_size=200))
 def test_other_bytes_are_no_upgrade(data: bytes) -> None:
-    assert not is_upgrade(data, b"/api/v1/events/ws")
+    assert not is_upgrade(data, [b"/api/v1/events/ws"])

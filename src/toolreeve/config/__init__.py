@@ -1,5 +1,6 @@
 """Configuration: files, environment and flags, merged into one `Settings` tree."""
 
+from toolreeve.config.sections.a2a import A2a
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
 from toolreeve.config.sections.connectors import Connectors
@@ -21,6 +22,7 @@ from toolreeve.config.settings import Settings
 from toolreeve.config.sources import Configuration, from_settings, load
 
 __all__ = [
+    "A2a",
     "Approval",
     "Commands",
     "Configuration",

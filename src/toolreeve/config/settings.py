@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from toolreeve.config.field import Field, ProjectScope
+from toolreeve.config.sections.a2a import A2a
 from toolreeve.config.sections.agent import Agent
 from toolreeve.config.sections.approval import Approval
 from toolreeve.config.sections.commands import Commands
@@ -48,6 +49,7 @@ class Settings:
     state: State = field(default_factory=State)
     mcp: Mcp = field(default_factory=Mcp)
     serve: Serve = field(default_factory=Serve)
+    a2a: A2a = field(default_factory=A2a)
     hooks: Hooks = field(default_factory=Hooks)
     connectors: Connectors = field(default_factory=Connectors)
     agent: Agent = field(default_factory=Agent)

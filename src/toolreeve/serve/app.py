@@ -35,7 +35,7 @@ from toolreeve.serve.websocket import WebSocketProtocol
 SHUTDOWN_GRACE = 5.0
 """Seconds that running requests get to complete when the server stops."""
 MCP = "/mcp"
-WEBSOCKET = f"{PREFIX}/events/ws"
+WEBSOCKETS = (f"{PREFIX}/events/ws", "/streaming/websocket")
 
 
 @runtime_checkable
@@ -183,7 +183,7 @@ class HttpServer(Server):
             find_fast_handler=application.find_fast_handler,
             access_version=application.access_version,
             admit=None if application.requires_token else find_allowed_uid,
-            websockets=WEBSOCKET.encode(),
+            websockets=[path.encode() for path in WEBSOCKETS],
         )
         super().__init__(
             Config(

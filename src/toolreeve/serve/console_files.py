@@ -19,7 +19,7 @@ INDEX = "index.html"
 NONCE = "__CSP_NONCE__"
 """In `index.html`, replaced with the nonce of the response: styles that the console adds carry it."""
 _YEAR = "public, max-age=31536000, immutable"
-_OWN = ("/api", "/mcp", "/metrics", "/health", "/login", "/approve", "/a2a", "/.well-known")
+_OWN = ("/api", "/mcp", "/metrics", "/health", "/login", "/approve", "/a2a", "/streaming", "/.well-known")
 _NO_BUILD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Toolreeve</title></head><body>
 <h1>Toolreeve is running</h1>

@@ -22,7 +22,7 @@ from toolreeve.serve.api.events import serve_events
 from toolreeve.serve.api.router import ApiRouter
 from toolreeve.serve.api.running import RunningCalls
 from toolreeve.serve.api.services import ApiServices, Rows, no_rows
-from toolreeve.serve.app import MCP, WEBSOCKET, Application
+from toolreeve.serve.app import MCP, WEBSOCKETS, Application
 from toolreeve.serve.approval_page import ApprovalPage
 from toolreeve.serve.console_files import ConsoleFiles
 from toolreeve.serve.event_feed import EventFeed
@@ -121,8 +121,15 @@ def _routes(mcp: McpHttpDoor, services: ApiServices) -> list[BaseRoute]:
     async def events(socket: WebSocket) -> None:
         await serve_events(socket, services)
 
-    api = ApiRouter(ENDPOINTS, services).routes()
-    return [Route(MCP, mcp), Route("/metrics", metrics), WebSocketRoute(WEBSOCKET, events), *api]
+    api = ApiRouter(ENDPOINTS, services)
+    sockets = [WebSocketRoute(path, events) for path in WEBSOCKETS]
+    return [
+        Route(MCP, mcp),
+        Route("/metrics", metrics),
+        *sockets,
+        api.alias("/streaming/sse", "/events"),
+        *api.routes(),
+    ]
 
 
 def _watch(services: ApiServices, webhooks: WebhookDispatcher) -> None:

@@ -47,13 +47,13 @@ class SharedServerState:
 
     `find_fast_handler` returns the fast path for the target and headers of a POST; it is asked again whenever
     `access_version` returns another number. `admit` returns the uid of the peer process, None if it is not allowed; it
-    is used if no token is required. `websockets` is the path of WebSockets.
+    is used if no token is required. `websockets` are the paths of WebSockets.
     """
 
     usage: Usage
     find_fast_handler: Callable[[bytes, Sequence[Header], "HttpProtocol"], FastHandler | None]
     admit: Callable[[socket.socket], int | None] | None = None
-    websockets: bytes = b""
+    websockets: Sequence[bytes] = ()
     access_version: Callable[[], int] = int
 
 

@@ -5,6 +5,7 @@ that only the first request is looked at; anything else goes through the HTTP pa
 """
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -20,9 +21,9 @@ _UPGRADE = re.compile(rb"\r\nupgrade:\s*websocket\s*\r\n", re.IGNORECASE)
 END = b"\r\n\r\n"
 
 
-def is_upgrade(data: bytes, path: bytes) -> bool:
-    """Whether these first bytes of a connection are a whole request to open a WebSocket at this path."""
-    if not data.startswith((b"GET " + path + b" ", b"GET " + path + b"?")):
+def is_upgrade(data: bytes, paths: Sequence[bytes]) -> bool:
+    """Whether these first bytes of a connection are a whole request to open a WebSocket at one of these paths."""
+    if not data.startswith(tuple(b"GET " + path + end for path in paths for end in (b" ", b"?"))):
         return False
     head, end, _ = data.partition(END)
     return bool(end) and _UPGRADE.search(head + b"\r\n") is not None

@@ -1,5 +1,6 @@
 """A server with the A2A door, and the SDK's own client for it."""
 
+import json
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -42,7 +43,8 @@ async def stream(client: Client, content: str | Mapping[str, Any], **more: Any) 
 
 
 async def post(server: ApiServer, method: str, params: Any, **headers: str) -> dict[str, Any]:
-    """The answer of a JSON-RPC request as it is sent."""
+    """The answer of a JSON-RPC request as it is sent; of a stream, the first event."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer: dict[str, Any] = (await server.client.post("/a2a", json=body, headers=headers)).json()
+    text = (await server.client.post("/a2a", json=body, headers=headers)).text
+    answer: dict[str, Any] = json.loads(text.removeprefix("data: "))
     return answer

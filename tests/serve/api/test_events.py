@@ -18,17 +18,18 @@ PATH = "/api/v1/events"
 
 @asynccontextmanager
 async def listening(
-    server: ApiServer, query: str = "", headers: dict[str, str] | None = None
+    server: ApiServer, query: str = "", headers: dict[str, str] | None = None, *, path: str = PATH
 ) -> AsyncIterator[AsyncIterator[dict[str, str]]]:
-    async with server.client.stream("GET", f"{PATH}{query}", headers=headers) as answer:
+    async with server.client.stream("GET", f"{path}{query}", headers=headers) as answer:
         assert answer.status_code == 200
         events = read_events(answer.aiter_lines())
         assert await anext(events) == {"retry": "1000"}
         yield events
 
 
-async def test_a_listener_gets_the_envelope_of_each_call_with_its_row(world: World) -> None:
-    async with serving(world.reeve()) as server, listening(server, "?kinds=call.finished") as events:
+@pytest.mark.parametrize("path", [PATH, "/streaming/sse"])
+async def test_a_listener_gets_the_envelope_of_each_call_with_its_row(world: World, path: str) -> None:
+    async with serving(world.reeve()) as server, listening(server, "?kinds=call.finished", path=path) as events:
         await server.call("calculate", {"expression": "1 + 1"})
         event = await anext(events)
 

@@ -5,6 +5,7 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from a2a.types import (
@@ -74,6 +75,7 @@ class TaskBoard:
         parts: Sequence[Part] = (),
         artifact: Artifact | None = None,
         said: Message | None = None,
+        metadata: Mapping[str, Any] = MappingProxyType({}),
         **changes: Any,
     ) -> TaskRow | None:
         """Store a change as events: an artifact, a state, or both. None if somebody else changed it meanwhile."""
@@ -102,7 +104,7 @@ class TaskBoard:
             changed=now,
             **changes,
         )
-        if not await self.table.save(made, _encode(events, row.last), after=row.last):
+        if not await self.table.save(made, _encode(events, row.last, metadata), after=row.last):
             return None
         await self._announce(made)
         return made
@@ -157,9 +159,9 @@ def event_of(response: StreamResponse) -> Any:
     return getattr(response, str(response.WhichOneof("payload")))
 
 
-def _encode(events: Sequence[StreamResponse], last: int) -> list[bytes]:
+def _encode(events: Sequence[StreamResponse], last: int, metadata: Mapping[str, Any]) -> list[bytes]:
     for number, event in enumerate(events, last + 1):
-        event_of(event).metadata.update({SEQUENCE: number})
+        event_of(event).metadata.update({SEQUENCE: number, **metadata})
     return [event.SerializeToString() for event in events]
 
 

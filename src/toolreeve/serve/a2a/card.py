@@ -16,6 +16,7 @@ from a2a.types import (
 
 from toolreeve.core import json
 from toolreeve.core.tool import ToolSpec
+from toolreeve.serve.a2a.development import EXTENSION
 
 RPC = "/a2a"
 REST = "/a2a/rest"
@@ -38,7 +39,9 @@ def new_card(base: str, version: str, specs: Iterable[ToolSpec] | None, *, requi
         version=version,
         provider=AgentProvider(organization="Toolreeve", url=base),
         supported_interfaces=_interfaces(base),
-        capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True),
+        capabilities=AgentCapabilities(
+            streaming=True, push_notifications=True, extended_agent_card=True, extensions=[EXTENSION]
+        ),
         default_input_modes=MODES,
         default_output_modes=MODES,
         skills=[LOCKED] if specs is None else [new_skill(spec) for spec in specs],

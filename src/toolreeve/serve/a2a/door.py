@@ -37,11 +37,13 @@ from toolreeve.serve.a2a.card import REST, RPC
 from toolreeve.serve.a2a.handler import TaskHandler
 from toolreeve.serve.a2a.methods import OwnMethods
 from toolreeve.serve.a2a.push import PushConfigs
+from toolreeve.serve.a2a.rate import RequestRates
 from toolreeve.serve.a2a.turns import Turns
 from toolreeve.serve.access import AccessControl, AccessRefused
 from toolreeve.serve.api.endpoint import MAX_BODY_BYTES, read_bounded
 from toolreeve.serve.api.problems import Problem
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
+from toolreeve.serve.tokens import Credential
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -51,6 +53,7 @@ WELL_KNOWN = "/.well-known/agent-card.json"
 MEDIA_TYPES = ("application/json", "application/a2a+json")
 VERSIONS = ("", "0.3", "1.0")
 SWEEP_SECONDS = 30.0
+_TOO_MANY = "too many requests of this user in a minute (a2a.requests_per_minute)"
 _logger = logging.getLogger(__name__)
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -60,6 +63,7 @@ Refuse = Callable[[A2AError], Response]
 class A2aDoor:
     def __init__(self, reeve: "Toolreeve", views: "ToolViews", access: AccessControl, now: Callable[[], float]) -> None:
         self._access = access
+        self._rates = RequestRates(reeve.configuration.settings.a2a.requests_per_minute, now)
         self._board = TaskBoard(reeve.internals.store.tasks, now)
         self._push = PushConfigs(reeve, self._board)
         self._board.published = self._push.deliver
@@ -86,7 +90,22 @@ class A2aDoor:
     def routes(self) -> list[BaseRoute]:
         rest = create_rest_routes(self._handler, self._contexts, enable_v0_3_compat=True, path_prefix=REST)
         rpc = [Route(path, self._answer, methods=["POST"]) for path in (RPC, f"{RPC}/")]
-        return [*rpc, *(_guarded(route) for route in rest if isinstance(route, Route))]
+        return [self._limited(route) for route in (*rpc, *(_guarded(each) for each in rest if isinstance(each, Route)))]
+
+    def _limited(self, route: Route) -> Route:
+        async def answer(request: Request) -> Response:
+            credential: Credential = request.scope[CREDENTIAL]
+            allowance = self._rates.take(credential.principal.user)
+            if allowance is None:
+                response: Response = await route.endpoint(request)
+                return response
+            if allowance.is_exceeded:
+                return JSONResponse({"error": {"code": 429, "message": _TOO_MANY}}, 429, allowance.headers())
+            response = await route.endpoint(request)
+            response.headers.update(allowance.headers())
+            return response
+
+        return Route(route.path, answer, methods=sorted(route.methods or ()))
 
     def public_routes(self) -> list[BaseRoute]:
         return [Route(WELL_KNOWN, self._card)]

@@ -33,7 +33,6 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import (
-    InternalError,
     InvalidParamsError,
     InvalidRequestError,
     TaskNotCancelableError,
@@ -45,12 +44,16 @@ from toolreeve.approval.decision import Counted, Decided, describe
 from toolreeve.core.call import new_id
 from toolreeve.core.names import client_arguments
 from toolreeve.core.suggest import did_you_mean
+from toolreeve.core.tool import ToolSpec
 from toolreeve.record.tasks import TaskQuery, TaskRow
+from toolreeve.record.webhooks import Webhook
 from toolreeve.serve.a2a.board import TaskBoard, event_of, read_task
 from toolreeve.serve.a2a.card import new_card
+from toolreeve.serve.a2a.development import is_activated
 from toolreeve.serve.a2a.messages import RequestedCall, read_answer, read_calls
-from toolreeve.serve.a2a.push import PushConfigs
-from toolreeve.serve.a2a.turns import MAX_RUNNING, Turns
+from toolreeve.serve.a2a.push import PushConfigs, number_of
+from toolreeve.serve.a2a.push_settings import of_message
+from toolreeve.serve.a2a.turns import Turns
 from toolreeve.serve.api.running import session_of
 from toolreeve.serve.tokens import AccessScope, Credential
 
@@ -77,7 +80,7 @@ class TaskHandler(RequestHandler):
         self._views = views
         self.board = board
         self.turns = turns
-        self._push = push
+        self.push = push
         self._version = version
 
     @validate_request_params
@@ -153,28 +156,28 @@ class TaskHandler(RequestHandler):
     ) -> TaskPushNotificationConfig:
         credential = credential_of(context)
         check_scope(credential, AccessScope.CALL)
-        return await self._push.add(await self.find(params.task_id, credential), params)
+        row = await self.find(params.task_id, credential)
+        return _shown_config(row, await self.push.add(row, of_message(params)))
 
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        found = await self._push.find(await self.find(params.task_id, credential_of(context)), params.id)
-        if found is None:
-            raise TaskNotFoundError(message=f"the task has no push configuration {params.id!r:.80}")
-        return found
+        row = await self.find(params.task_id, credential_of(context))
+        return _shown_config(row, await self.push.find(row, params.id))
 
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
         row = await self.find(params.task_id, credential_of(context))
-        return ListTaskPushNotificationConfigsResponse(configs=await self._push.list(row))
+        configs = [_shown_config(row, hook) for hook in await self.push.hooks(row)]
+        return ListTaskPushNotificationConfigsResponse(configs=configs)
 
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         credential = credential_of(context)
         check_scope(credential, AccessScope.CALL)
-        await self._push.delete(await self.find(params.task_id, credential), params.id)
+        await self.push.delete(await self.find(params.task_id, credential), params.id)
 
     async def on_get_extended_agent_card(
         self,
@@ -185,11 +188,12 @@ class TaskHandler(RequestHandler):
 
     def card(self, base: str, credential: Credential | None, *, requires_token: bool) -> AgentCard:
         """`credential` is None for a caller that sent none where one is required."""
-        specs = None
-        if credential is not None:
-            view = self._views.of(credential)
-            specs = [bound.spec for bound in self.reeve.tools.list() if view.shows(bound.spec)]
+        specs = None if credential is None else self.visible(credential)
         return new_card(base, self._version, specs, requires_token=requires_token)
+
+    def visible(self, credential: Credential) -> list[ToolSpec]:
+        view = self._views.of(credential)
+        return [bound.spec for bound in self.reeve.tools.list() if view.shows(bound.spec)]
 
     async def find(self, number: str, credential: Credential) -> TaskRow:
         """Raises TaskNotFoundError."""
@@ -226,8 +230,7 @@ class TaskHandler(RequestHandler):
             return await self._continue(message, credential)
         message.context_id = message.context_id or str(uuid.uuid4())
         calls = [self._resolve(call, credential) for call in read_calls(message)]
-        if self.turns.is_full:
-            raise InternalError(message=f"{MAX_RUNNING} tasks run already; try again later")
+        self.turns.check_room(credential.principal.user)
         row = await self.board.add(
             message,
             owner=credential.principal.user,
@@ -242,7 +245,7 @@ class TaskHandler(RequestHandler):
     async def _push_or_end(self, row: TaskRow, config: TaskPushNotificationConfig) -> None:
         """A task whose notifications cannot be sent is not begun."""
         try:
-            await self._push.add(row, config)
+            await self.push.add(row, of_message(config))
         except InvalidParamsError:
             await self.turns.cancel(row)
             raise
@@ -292,6 +295,7 @@ def _new_turn(
         "credential": credential.id,
         "session": session_of(credential, f"a2a {message.context_id}"),
         "client": headers.get("user-agent", "")[:200],
+        "development": is_activated(headers),
     }
 
 
@@ -300,6 +304,11 @@ def _shown(row: TaskRow, wanted: SendMessageConfiguration | GetTaskRequest | Lis
     if wanted.HasField("history_length"):
         del task.history[: max(0, len(task.history) - wanted.history_length)]
     return task
+
+
+def _shown_config(row: TaskRow, hook: Webhook) -> TaskPushNotificationConfig:
+    """Without the token and the credentials."""
+    return TaskPushNotificationConfig(id=number_of(row, hook), task_id=row.id, url=hook.url)
 
 
 def _read_sequence(text: str) -> int | None:

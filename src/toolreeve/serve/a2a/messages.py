@@ -19,7 +19,14 @@ from toolreeve.core import json
 MAX_CALLS = 100
 LONGEST_TEXT = 10_000
 CALL_KEYS = {"id", "toolId", "parameters"}
-ANSWER_KEYS = ("optionId", "permissionOptionId", "decision", "confirmed")
+ANSWER_KEYS = (
+    "optionId",
+    "permissionOptionId",
+    "selectedOptionId",
+    "selected_option_id",
+    "decision",
+    "confirmed",
+)
 FORMS = 'send a data part {"toolCalls": [{"id": "1", "toolId": "…", "parameters": {…}}]}, or the text: /tool name=value'
 OFFERED = {OptionKind.ALLOW_ONCE: True, OptionKind.REJECT_ONCE: False}
 

@@ -7,11 +7,13 @@ process had begun is never repeated.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from a2a.types import Artifact, Message, Part, TaskState
+from a2a.types import Message, Part, TaskState
+from a2a.utils.errors import InternalError
 
 from toolreeve.approval.request import Request
 from toolreeve.core.call import Principal, Role, ToolCall, new_id
@@ -21,6 +23,7 @@ from toolreeve.core.result import Failed, ToolResult
 from toolreeve.record.pending_table import EXPIRED, PENDING, WITHDRAWN
 from toolreeve.record.tasks import KEPT, TaskRow
 from toolreeve.serve.a2a.board import TaskBoard
+from toolreeve.serve.a2a.development import CONFIRMATION, UPDATE, CallLife
 from toolreeve.serve.a2a.parts import data_part, describe_question, new_artifact, state_of
 
 if TYPE_CHECKING:
@@ -59,21 +62,29 @@ class Turns:
         self._board = board
         self._is_valid = is_valid
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._owners: Counter[str] = Counter()
 
-    @property
-    def is_full(self) -> bool:
-        return len(self._running) >= MAX_RUNNING
+    def check_room(self, owner: str) -> None:
+        """Raises InternalError."""
+        limit = self._reeve.configuration.settings.a2a.tasks_per_user
+        if self._owners[owner] >= limit:
+            raise InternalError(message=f"{limit} tasks of this user run already (a2a.tasks_per_user); try again later")
+        if len(self._running) >= MAX_RUNNING:
+            raise InternalError(message=f"{MAX_RUNNING} tasks run already; try again later")
 
     def start(self, row: TaskRow) -> None:
         task = asyncio.create_task(self._run(row))
+        self._owners[row.owner] += 1
         self._running[row.id] = task
-        task.add_done_callback(lambda ended: self._forget(row.id, ended))
+        task.add_done_callback(lambda ended: self._forget(row, ended))
 
-    def _forget(self, number: str, ended: "asyncio.Task[None]") -> None:
-        if self._running.get(number) is ended:
-            del self._running[number]
+    def _forget(self, row: TaskRow, ended: "asyncio.Task[None]") -> None:
+        self._owners[row.owner] -= 1
+        self._owners += Counter()  # drops those without tasks
+        if self._running.get(row.id) is ended:
+            del self._running[row.id]
         if not ended.cancelled() and (problem := ended.exception()) is not None:
-            _logger.error("task %s: its turn failed", number, exc_info=problem)
+            _logger.error("task %s: its turn failed", row.id, exc_info=problem)
 
     async def wait(self, number: str) -> None:
         """Until the turn has ended or asks something."""
@@ -146,6 +157,13 @@ class Turns:
     async def _run(self, row: TaskRow) -> None:
         current: TaskRow | None = row
         while current is not None and not current.ended and not current.question:
+            life = CallLife(current.turn)
+            if life.is_told:
+                state = TaskState.TASK_STATE_WORKING
+                told = await self._board.publish(current, state, parts=life.executing(), metadata=life.metadata(UPDATE))
+                if told is None:
+                    return
+                current = told
             requested = current.turn["calls"][current.turn["next"]]
             peer = TaskPeer(current.turn["session"], current.turn["credential"])
             result = await self._reeve.run(_new_call(current, requested, peer))
@@ -154,15 +172,17 @@ class Turns:
     async def _settle(self, row: TaskRow, number: str, result: ToolResult, question: str) -> TaskRow | None:
         if isinstance(result, Failed) and result.error.code is ErrorCode.APPROVAL_PENDING and question:
             return await self._park(row, question)
-        state = state_of(result)
-        artifact = new_artifact(number, result)
         place = row.turn["next"] + 1
-        turn = {**row.turn, "next": place, "call": new_id()}
+        life = CallLife(row.turn)
+        changes: dict[str, Any] = {"turn": {**row.turn, "next": place, "call": new_id()}}
+        changes |= {"artifact": new_artifact(number, result), "metadata": life.metadata(UPDATE)}
+        parts = life.ended(result)
         if isinstance(result, Failed):
-            return await self._end(row, state, self._failure(row, result), artifact=artifact, turn=turn)
+            return await self._end(row, state_of(result), self._failure(row, result), *parts, **changes)
         if place == len(row.turn["calls"]):
-            return await self._board.publish(row, state, artifact=artifact, turn=turn, process="")
-        return await self._board.publish(row, artifact=artifact, turn=turn)
+            return await self._board.publish(row, state_of(result), parts=parts, process="", **changes)
+        state = TaskState.TASK_STATE_WORKING if life.is_told else None
+        return await self._board.publish(row, state, parts=parts, **changes)
 
     def _failure(self, row: TaskRow, result: Failed) -> str:
         left = len(row.turn["calls"]) - row.turn["next"] - 1
@@ -172,9 +192,12 @@ class Turns:
     async def _park(self, row: TaskRow, question: str) -> TaskRow | None:
         card = await self._reeve.approvals.show(question)
         described = {} if card is None else describe_question(card)
+        life = CallLife(row.turn)
         parts = [Part(text=str(described.get("prompt", ""))), data_part({"input_required": described})]
+        parts += life.asking(described)
         state = TaskState.TASK_STATE_INPUT_REQUIRED
-        parked = await self._board.publish(row, state, parts=parts, question=question, process="")
+        metadata = life.metadata(CONFIRMATION)
+        parked = await self._board.publish(row, state, parts=parts, metadata=metadata, question=question, process="")
         if parked is None:
             await self._withdraw(question)
             return None
@@ -186,11 +209,9 @@ class Turns:
         if not await self._board.table.waiting_for(question):
             await self._reeve.approvals.store.withdraw(question)
 
-    async def _end(
-        self, row: TaskRow, state: TaskState, text: str, *, artifact: Artifact | None = None, **changes: Any
-    ) -> TaskRow | None:
-        parts = [Part(text=text)]
-        return await self._board.publish(row, state, parts=parts, artifact=artifact, question="", process="", **changes)
+    async def _end(self, row: TaskRow, state: TaskState, text: str, *more: Part, **changes: Any) -> TaskRow | None:
+        parts = [Part(text=text), *more]
+        return await self._board.publish(row, state, parts=parts, question="", process="", **changes)
 
     async def ask_again(self, row: TaskRow, said: Message) -> TaskRow | None:
         """The answer was neither yes nor no."""

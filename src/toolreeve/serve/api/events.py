@@ -61,6 +61,9 @@ async def _frames(
 async def serve_events(socket: WebSocket, services: ApiServices) -> None:
     """The same events over a WebSocket: `{"id", "name", …}` with the members of the envelope."""
     credential: Credential = socket.scope[CREDENTIAL]
+    if AccessScope.READ not in credential.scopes:
+        await socket.close(1008, "this needs the scope 'read'")
+        return
     try:
         query = EventQuery.model_validate(dict(socket.query_params))
     except ValidationError as problem:

@@ -5,7 +5,7 @@ Nothing an endpoint does can be reached without its scope. A browser's change ne
 
 import hmac
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -28,19 +28,23 @@ _logger = logging.getLogger(__name__)
 class ApiRouter:
     """An ASGI application for everything under `PREFIX`."""
 
-    def __init__(self, endpoints: Iterable[Endpoint], services: ApiServices) -> None:
+    def __init__(self, endpoints: Sequence[Endpoint], services: ApiServices) -> None:
         self._services = services
+        self._endpoints = endpoints
         self._routes = [self._route(each) for each in endpoints]
 
     def routes(self) -> list[BaseRoute]:
         return [*self._routes, Route(f"{PREFIX}/{{rest:path}}", self._unknown, methods=_METHODS)]
 
-    def _route(self, endpoint: Endpoint) -> Route:
+    def alias(self, path: str, of: str) -> Route:
+        """A second path for a GET."""
+        return self._route(next(each for each in self._endpoints if (each.path, each.method) == (of, "GET")), path)
+
+    def _route(self, endpoint: Endpoint, path: str = "") -> Route:
         async def answer(http: Request) -> Response:
             return await self._answer(endpoint, http)
 
-        path = endpoint.path
-        return Route(f"{PREFIX}{path}", answer, methods=[endpoint.method], name=endpoint.name)
+        return Route(path or f"{PREFIX}{endpoint.path}", answer, methods=[endpoint.method], name=endpoint.name)
 
     async def _answer(self, endpoint: Endpoint, http: Request) -> Response:
         credential: Credential = http.scope[CREDENTIAL]

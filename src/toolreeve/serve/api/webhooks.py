@@ -15,6 +15,7 @@ from toolreeve.serve.tokens import AccessScope
 
 webhooks = Endpoints("webhooks")
 _TIME = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
+_RESERVED = frozenset({"connection", "content-length", "content-type", "host", "transfer-encoding"})
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
@@ -102,7 +103,7 @@ async def add_webhook(request: ApiRequest, body: WebhookBody) -> NewWebhook:
     """Send events to a URL from now on, signed. A URL that the network guard refuses is refused here."""
     reeve = request.services.reeve
     reeve.internals.http.screen(body.url, "POST")
-    hook = _new_webhook(body)
+    hook = new_webhook(body, secret=body.secret or secrets.token_urlsafe(32))
     host = urlsplit(hook.url).hostname  # the rest may be a secret, and those who approve read the record
     await reeve.internals.store.webhooks.put(hook, now=request.services.now())
     await reeve.internals.journal.note(
@@ -138,11 +139,13 @@ async def replay_deliveries(request: ApiRequest, number: str, body: ReplayBody) 
     return {"replayed": count}
 
 
-def _new_webhook(body: WebhookBody) -> Webhook:
+def new_webhook(body: WebhookBody, *, secret: str) -> Webhook:
     """Raises Problem."""
     bad = [name for name, value in body.headers.items() if not _HEADER.fullmatch(name) or not value.isprintable()]
     if bad or not all(value.isascii() for value in body.headers.values()):
         raise Problem(422, "headers: names are tokens, values are visible ASCII characters")
+    if taken := sorted(_RESERVED & {name.lower() for name in body.headers}):
+        raise Problem(422, f"headers: {taken[0]} is set by the delivery itself")
     try:
         zone_of(body.timezone)
     except ValueError as problem:
@@ -152,7 +155,7 @@ def _new_webhook(body: WebhookBody) -> Webhook:
     return Webhook(
         id=secrets.token_hex(6),
         url=body.url,
-        secret=body.secret or secrets.token_urlsafe(32),
+        secret=secret,
         events=tuple(body.events),
         without=tuple(body.without),
         quiet_start=body.quiet_start or "",

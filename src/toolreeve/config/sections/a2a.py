@@ -1,0 +1,24 @@
+"""The [a2a] table: limits of the agents that call over A2A."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from toolreeve.config.field import Field, ProjectScope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class A2a:
+    """Limits of the agents that call over A2A."""
+
+    requests_per_minute: Annotated[
+        int,
+        Field(
+            "Requests of one user per minute; the response headers X-RateLimit-* tell what is left. 0: no limit.",
+            ProjectScope.NEVER,
+            at_least=0,
+        ),
+    ] = 1200
+    tasks_per_user: Annotated[
+        int,
+        Field("Tasks of one user that run at the same time.", ProjectScope.NEVER, at_least=1),
+    ] = 64
