@@ -22,6 +22,7 @@ def test_every_setting_is_described_and_has_a_variable_of_its_own_unless_it_is_m
         "serve.tokens",
         "serve.oidc",
         "mcp_servers",
+        "acp_agents",
     ]
     assert not set(variables) & set(ALIASES)
 

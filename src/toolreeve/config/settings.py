@@ -27,7 +27,7 @@ from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
 from toolreeve.config.sections.trial import Trial
 from toolreeve.config.sections.workspace import Workspace
-from toolreeve.config.table_schemas import SERVERS
+from toolreeve.config.table_schemas import ACP_AGENTS, SERVERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -61,6 +61,14 @@ class Settings:
             ProjectScope.WHEN_TRUSTED,
             shape=SERVERS,
             also=("mcpServers", "McpServers"),
+        ),
+    ] = field(default_factory=dict, repr=False)
+    acp_agents: Annotated[
+        Mapping[str, Any],
+        Field(
+            "Agents that speak the Agent Client Protocol, by name. Each runs in the sandbox, and is offered as a tool.",
+            ProjectScope.NEVER,
+            shape=ACP_AGENTS,
         ),
     ] = field(default_factory=dict, repr=False)
     tool_files: Annotated[

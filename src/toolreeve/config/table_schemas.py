@@ -11,6 +11,62 @@ REFERENCE = r"^\$\{secret:[A-Za-z_][A-Za-z0-9_]*\}$"
 
 SERVERS: Mapping[str, Any] = {"type": "object", "additionalProperties": SERVER}
 
+
+def _paths(description: str) -> Mapping[str, Any]:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+ACP_AGENTS: Mapping[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[a-z][a-z0-9_-]{0,39}$"},
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["command"],
+        "properties": {
+            "command": {"type": "string", "minLength": 1, "description": "The program."},
+            "args": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Its arguments; the profile's if not set.",
+            },
+            "env": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "Its environment; values may refer to ${secret:NAME}.",
+            },
+            "profile": {
+                "enum": [
+                    "goose",
+                    "fast-agent",
+                    "gemini",
+                    "qwen",
+                    "claude",
+                    "codex",
+                    "opencode",
+                    "vibe",
+                    "hermes",
+                    "generic",
+                ],
+                "description": "Which agent it is; by default the one of this name, else generic.",
+            },
+            "mode": {
+                "type": "string",
+                "description": "The mode in which it asks for everything; the profile's if not set.",
+            },
+            "hosts": _paths("The hosts of its model; it reaches no others, and without any it has no network."),
+            "home": {"type": "string", "description": "Its home directory; one of its own if not set."},
+            "writable": _paths("Further paths that it may change."),
+            "readable": _paths("Further paths that it may read."),
+            "description": {"type": "string", "description": "What it is good at, for those who choose it."},
+            "start_timeout": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds for its handshake; 60."},
+            "timeout": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds for one turn; 1800."},
+            "tools": {"type": "boolean", "description": "Offer our tools to it as an MCP server; true."},
+            "sandbox": {"type": "object", "description": "Limits of its sandbox, such as max_memory_mb."},
+        },
+    },
+}
+
 TOKENS: Mapping[str, Any] = {
     "type": "array",
     "items": {

@@ -31,6 +31,10 @@ def state_home(environ: Mapping[str, str]) -> Path:
     return _base(environ, "XDG_STATE_HOME", ".local/state") / "toolreeve"
 
 
+def data_home(environ: Mapping[str, str]) -> Path:
+    return _base(environ, "XDG_DATA_HOME", ".local/share") / "toolreeve"
+
+
 def home(environ: Mapping[str, str]) -> str:
     named = environ.get("HOME", "")
     return named if named.startswith("/") else str(Path.home())

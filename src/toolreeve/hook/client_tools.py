@@ -35,7 +35,7 @@ HARMLESS = frozenset(
 )
 """Tools that reach nothing outside their client."""
 _PATHS = ("file_path", "absolute_path", "notebook_path", "dir_path", "target_file")
-_DIRECTORIES = ("dir_path", "directory", "workdir")
+_DIRECTORIES = ("dir_path", "directory", "workdir", "cwd")
 _URL = re.compile(r"https?://[^\s\"'<>)\]}]+", re.IGNORECASE)
 _PATCHED = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 

@@ -4,6 +4,7 @@ Their programs run without our sandbox and their edits without our undo, so noth
 What the guards of files and network refuse to our own tools is refused to theirs, too.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os.path import realpath
@@ -14,13 +15,16 @@ from toolreeve.config.guard_table import guard_table
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal
 from toolreeve.core.effects import EffectKind, Reach
-from toolreeve.core.errors import ToolError
+from toolreeve.core.entry import Entry
+from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.result import Failure
 from toolreeve.core.secrets.paths import find_secret, is_sensitive
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.hook.client_tools import ClientCall, translate
 from toolreeve.policy.hypothetical import build_action
 from toolreeve.policy.layers import decide, with_rationale
 from toolreeve.policy.shadow import decide_shadow
+from toolreeve.record.journal import Journal
 from toolreeve.runtime.files import new_files
 from toolreeve.runtime.policy_source import PolicySource
 
@@ -31,13 +35,15 @@ _SYSTEM = ("/bin/", "/lib/", "/lib64/", "/sbin/", "/usr/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRequest:
-    """One call of a client, as its hook describes it. `client` is the program's name, for the record."""
+    """One call of a client, as its hook or its request for permission describes it. `client` is the program's name, for
+    the record."""
 
     client: str
     session: str
     tool: str
     args: dict[str, Any]
     cwd: str
+    origin: str = "hook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,10 @@ class Judge:
 
     def judge(self, request: ClientRequest) -> Sequence[JudgedCall]:
         """Every call of ours that the client's stands for, with its verdict; the strictest counts."""
-        calls = translate(request.tool, request.args, cwd=request.cwd)
+        return self.judge_calls(translate(request.tool, request.args, cwd=request.cwd), request)
+
+    def judge_calls(self, calls: Sequence[ClientCall], request: ClientRequest) -> Sequence[JudgedCall]:
+        """The same for calls that are translated already."""
         return [self._judge(_with_real_path(each), request) for each in calls]
 
     def _judge(self, call: ClientCall, request: ClientRequest) -> JudgedCall:
@@ -83,7 +92,7 @@ class Judge:
             root=settings.workspace.dir,
             principal=self._principal,
             session=request.session,
-            origin="hook",
+            origin=request.origin,
             home=self._configuration.home,
             allowed=tuple(settings.workspace.sensitive_allow),
         )
@@ -136,6 +145,20 @@ def _with_real_path(call: ClientCall) -> ClientCall:
     if not isinstance(path, str) or "\0" in path:
         return call
     return ClientCall(call.tool, {**call.args, "path": realpath(path)})
+
+
+async def record_judged(journal: Journal, judged: JudgedCall, outcome: Failure | None = None) -> None:
+    """What was allowed has no outcome: the client runs it, and does not say how it ended."""
+    entry = Entry(judged.action.call, at=time.time(), started=0.0)
+    entry.action = judged.action
+    entry.meta.tool = judged.action.spec.name
+    entry.meta.verdict = judged.verdict
+    entry.shadow = judged.shadow
+    if judged.verdict.decision is Decision.DENY:
+        outcome = Failure(ErrorCode.DENIED, judged.verdict.reason)
+    entry.outcome = outcome
+    if (written := journal.close(entry)) is not None:
+        await written
 
 
 def strictest(judged: Sequence[JudgedCall]) -> Verdict:

@@ -3,20 +3,15 @@
 The configuration is read again when one of its files changed, so that a running server decides as a new one would.
 """
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from toolreeve.config import Configuration, load
 from toolreeve.core.call import LOCAL
-from toolreeve.core.entry import Entry
-from toolreeve.core.errors import ErrorCode
-from toolreeve.core.result import Failure
-from toolreeve.core.verdict import Decision
 from toolreeve.hook.client_tools import is_left_to_client
 from toolreeve.hook.events import is_prompt, parse_event
-from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, strictest
+from toolreeve.hook.judge import ClientRequest, Judge, record_judged, strictest
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 from toolreeve.runtime.principal import find_local_principal
@@ -60,7 +55,7 @@ class HookService:
             )
         )
         for each in judged:
-            await self._record(each)
+            await record_judged(self._journal, each)
         verdict = strictest(judged)
         advice = f" {verdict.advice}" if verdict.advice else ""
         return verdict.decision.word, f"{verdict.reason}{advice}"
@@ -73,18 +68,6 @@ class HookService:
             self._judge = Judge(configuration, find_local_principal(configuration).for_agents)
             self._seen = _signature(configuration.governing)
         return self._judge
-
-    async def _record(self, judged: JudgedCall) -> None:
-        """What was allowed or asked has no outcome: the client runs it, and does not say how it ended."""
-        entry = Entry(judged.action.call, at=time.time(), started=0.0)
-        entry.action = judged.action
-        entry.meta.tool = judged.action.spec.name
-        entry.meta.verdict = judged.verdict
-        entry.shadow = judged.shadow
-        if judged.verdict.decision is Decision.DENY:
-            entry.outcome = Failure(ErrorCode.DENIED, judged.verdict.reason)
-        if (written := self._journal.close(entry)) is not None:
-            await written
 
     async def _pass_on(self, client: str, event: Mapping[str, Any]) -> None:
         """What a subagent or a scheduled task submits was not typed by the user, and vouches for nothing."""

@@ -10,11 +10,16 @@ from toolreeve.core.call import new_id
 from toolreeve.runtime.calls_in_flight import CallsInFlight
 
 if TYPE_CHECKING:
+    from toolreeve.approval.request import Approval
     from toolreeve.config import Configuration
+    from toolreeve.core.action import Action
+    from toolreeve.core.verdict import Verdict
     from toolreeve.runtime.assembly import Assembly
     from toolreeve.runtime.policy_review import PolicyReview
+    from toolreeve.upstream.server_spec import ServerSpec
     from toolreeve.upstream.tools.pins import Pins
     from toolreeve.upstream.transports.connect import Authorize
+    from toolreeve.upstream.transports.transport import Transport
 
 
 class Internals:
@@ -64,6 +69,15 @@ class Internals:
         granted = await login(upstream.spec, http=self.http, state=state, authorize=authorize)
         await upstream.supervisor.restart()
         return granted
+
+    async def ask(self, action: "Action", verdict: "Verdict") -> "Approval":
+        """Ask about a call that its caller makes itself. Raises ToolError unless it is approved."""
+        return await self._parts.approval.broker.settle(action, verdict, version=self.policy().version)
+
+    def connect(self, program: "ServerSpec") -> "Transport":
+        """The pipes of a program in its sandbox, not started yet. Raises ServerUnavailable."""
+        self._parts.redactor.learn(program.secret_values)
+        return self._parts.upstream.connect(program)
 
     @property
     def max_reviews(self) -> int:

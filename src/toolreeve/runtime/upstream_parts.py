@@ -78,6 +78,10 @@ class UpstreamParts:
         if self.servers:
             await self.pool.close()
 
+    def connect(self, program: "ServerSpec") -> "Transport":
+        """To a program that is no MCP server."""
+        return self._connect(program, Scrubber(program.secret_values))
+
     def _connect(self, spec: "ServerSpec", scrubber: Scrubber) -> "Transport":
         return self._transports(spec, scrubber)
 

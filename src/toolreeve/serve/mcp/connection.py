@@ -61,7 +61,8 @@ class LineSink(Protocol):
 
 
 class McpConnection:
-    """A connection that starts before the runtime has no view; `hand_over` sets it, with the final handlers."""
+    """A connection that starts before the runtime has no view; `hand_over` sets it, with the final handlers. `asked`
+    says whether the client is asked for approvals."""
 
     def __init__(
         self,
@@ -71,11 +72,12 @@ class McpConnection:
         session: str,
         principal: Principal = LOCAL,
         view: "ToolView | None" = None,
+        asked: bool = True,
     ) -> None:
         self._handlers = handlers
         self._sink = sink
         self._loop = asyncio.get_running_loop()
-        self._era_selector = EraSelector(session, principal, view)
+        self._era_selector = EraSelector(session, principal, view, asked=asked)
         self._running: dict[Id, tuple[asyncio.Task[None], RequestContext]] = {}
         self._outgoing = OutgoingRequests(self._post)
         self._unwatch: Callable[[], None] | None = None

@@ -19,9 +19,11 @@ MAX_ECHOED = 1024
 
 
 class EraSelector:
-    """`era` is None until it is decided. `legacy_client` is the client of the legacy era."""
+    """`era` is None until it is decided. `legacy_client` is the client of the legacy era. `asked` says whether the
+    client is asked for approvals."""
 
-    def __init__(self, session: str, principal: Principal, view: "ToolView | None") -> None:
+    def __init__(self, session: str, principal: Principal, view: "ToolView | None", *, asked: bool = True) -> None:
+        self._asked = asked
         self._session = session
         self._principal = principal
         self._view = view
@@ -61,4 +63,6 @@ class EraSelector:
 
     def _client(self, era: Era, **details: Any) -> ClientInfo:
         view = cast("ToolView", self._view)  # unused until the runtime is up
-        return ClientInfo(view=view, era=era, session=self._session, principal=self._principal, **details)
+        return ClientInfo(
+            view=view, era=era, session=self._session, principal=self._principal, asked=self._asked, **details
+        )

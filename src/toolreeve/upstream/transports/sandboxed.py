@@ -22,8 +22,9 @@ _LIMITS = {
     "max_open_files": "open_files",
     "max_processes": "processes",
 }
-_LISTS = ("allowed_paths", "readable_paths")
-KEYS = ("network", *_LISTS, *_LIMITS)
+_LISTS = {"allowed_paths": "paths", "readable_paths": "paths", "hosts": "names of hosts"}
+_WORKSPACE = ("write", "read")
+KEYS = ("network", "workspace", *_LISTS, *_LIMITS)
 # A server is long-lived: the limits of a single command do not fit it.
 _DEFAULTS = ProcessLimits(memory_mb=2048, cpu_seconds=100_000_000, file_size_mb=1024, open_files=1024, processes=256)
 _KILL_SECONDS = 1.0
@@ -46,9 +47,12 @@ class ServiceSandbox(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxGrant:
-    """A server's `sandbox` table."""
+    """A server's `sandbox` table. With `hosts`, a guarded network reaches only these. With `reads_workspace` it
+    starts in a directory of its own, and the workspace is read-only."""
 
     network: Network = "none"
+    hosts: frozenset[str] | None = None
+    reads_workspace: bool = False
     writable: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     limits: ProcessLimits = _DEFAULTS
@@ -71,6 +75,8 @@ def read_grant(table: Mapping[str, Any]) -> SandboxGrant:
     defaults = {name: getattr(_DEFAULTS, name) for name in _LIMITS.values()}
     return SandboxGrant(
         network=table.get("network", "none"),
+        hosts=frozenset(table["hosts"]) if "hosts" in table else None,
+        reads_workspace=table.get("workspace", "write") == "read",
         writable=tuple(table.get("allowed_paths", ())),
         readable=tuple(table.get("readable_paths", ())),
         limits=ProcessLimits(**(defaults | given)),
@@ -82,8 +88,10 @@ def _check(key: str, value: object) -> None:
         raise ValueError(f"sandbox.{key} is unknown; known are {', '.join(KEYS)}")
     if key == "network" and value not in NETWORKS:
         raise ValueError(f"sandbox.network is {value!r}; it must be one of {', '.join(NETWORKS)}")
+    if key == "workspace" and value not in _WORKSPACE:
+        raise ValueError(f"sandbox.workspace is {value!r}; it must be one of {', '.join(_WORKSPACE)}")
     if key in _LISTS and not (isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)):
-        raise ValueError(f"sandbox.{key} must be a list of paths")
+        raise ValueError(f"sandbox.{key} must be a list of {_LISTS[key]}")
     if key in _LIMITS and (type(value) is not int or value < 1):
         raise ValueError(f"sandbox.{key} must be a whole number of at least 1")
 
@@ -122,6 +130,8 @@ async def start(
         writable=tuple(_within(placement.workspace, path) for path in grant.writable),
         readable=tuple(_within(placement.workspace, path) for path in grant.readable),
         network=grant.network,
+        hosts=grant.hosts,
+        private_directory=grant.reads_workspace,
         limits=grant.limits,
     )
     try:

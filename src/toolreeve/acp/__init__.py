@@ -1,0 +1,1 @@
+"""Agent Client Protocol (ACP): we hold agents, and editors hold ours."""

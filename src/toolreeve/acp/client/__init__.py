@@ -1,0 +1,1 @@
+"""The client side of ACP: holds an agent's process and serves its requests."""

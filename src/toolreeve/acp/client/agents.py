@@ -1,0 +1,142 @@
+"""Configured ACP agents: the `[acp_agents.NAME]` tables and A2A_AGENT_COMMAND.
+
+An agent never starts outside of the sandbox. It reaches the hosts of its model and no others, and it can change the
+workspace only if it works on files by itself.
+"""
+
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolreeve.acp.client.profiles import GENERIC, PROFILES, SHELL, WRITE, AgentProfile
+from toolreeve.config import Configuration
+from toolreeve.config.servers import servers_from_code
+from toolreeve.config.table_schemas import ACP_AGENTS
+from toolreeve.config.xdg import data_home, expand
+from toolreeve.core.errors import ConfigError, ToolError, ToolreeveError
+from toolreeve.core.schema import Schema
+from toolreeve.core.suggest import hint_similar
+from toolreeve.upstream.server_spec import ServerSpec
+
+FROM_ENVIRONMENT = "agent"
+"""The name of the agent that A2A_AGENT_COMMAND starts."""
+_OWN = ("profile", "mode", "hosts", "home", "writable", "readable", "description", "start_timeout", "timeout", "tools")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """`program` says how it is started, and in which sandbox. `mode` is the mode in which it asks for everything.
+    `start_timeout` and `timeout` are the seconds for its handshake and for one turn. `gives_tools` offers our tools."""
+
+    name: str
+    program: ServerSpec
+    profile: AgentProfile
+    home: Path
+    mode: str
+    description: str
+    start_timeout: float
+    timeout: float
+    gives_tools: bool
+
+
+def read_agents(configuration: Configuration) -> Mapping[str, AgentSpec]:
+    """Raises ConfigError for a table that cannot work."""
+    tables = dict(configuration.settings.acp_agents)
+    if (named := _from_environment(configuration.known.environ)) is not None:
+        tables.setdefault(FROM_ENVIRONMENT, named)
+    try:
+        Schema(ACP_AGENTS).parse(tables)
+    except ToolError as problem:
+        origin = configuration.origins.get("acp_agents", "code")
+        raise ConfigError(problem.message, source=origin, key="acp_agents", fix="see docs/guides/acp.md") from None
+    return {name: _read(configuration, name, table) for name, table in tables.items()}
+
+
+def find_agent(configuration: Configuration, name: str) -> AgentSpec:
+    """Raises ToolreeveError, which lists the agents that are configured."""
+    agents = read_agents(configuration)
+    if name not in agents:
+        known = hint_similar(name, agents) or f" (configured: {', '.join(agents) or 'none'})"
+        raise ToolreeveError(f"no ACP agent is called {name!r}{known}: add [acp_agents.{name}] to toolreeve.toml")
+    return agents[name]
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any] | None:
+    words = shlex.split(environ.get("A2A_AGENT_COMMAND", ""))
+    if not words:
+        return None
+    profile = PROFILES.get(Path(words[0]).name, GENERIC)
+    key = environ.get("A2A_AGENT_API_KEY")
+    table: dict[str, Any] = {"command": words[0], "args": words[1:]}
+    if profile is not GENERIC:
+        table["profile"] = Path(words[0]).name
+    if description := environ.get("A2A_AGENT_DESCRIPTION"):
+        table["description"] = description
+    if key:
+        table["env"] = {profile.key or "A2A_AGENT_API_KEY": key}
+    return table
+
+
+def _read(configuration: Configuration, name: str, table: Mapping[str, Any]) -> AgentSpec:
+    environ = configuration.known.environ
+    profile = PROFILES.get(table.get("profile", name), GENERIC)
+    base = Path(configuration.settings.workspace.dir)
+    home = Path(expand(table.get("home", str(data_home(environ) / "agents" / name)), base=base, environ=environ))
+    program = _read_program(configuration, name, {key: table[key] for key in table if key not in _OWN})
+    args = program.args or profile.args
+    env = {**profile.env, "HOME": str(home), **program.env}
+    return AgentSpec(
+        name=name,
+        program=replace(program, args=args, env=env, sandbox=_sandbox(table, program, profile, home)),
+        profile=profile,
+        home=home,
+        mode=table.get("mode", profile.mode),
+        description=table.get("description", f"The agent {name}, reached over the Agent Client Protocol."),
+        start_timeout=table.get("start_timeout", 60.0),
+        timeout=table.get("timeout", 1800.0),
+        gives_tools=table.get("tools", True),
+    )
+
+
+def _read_program(configuration: Configuration, name: str, table: Mapping[str, Any]) -> ServerSpec:
+    origin = configuration.origins.get("acp_agents", "code")
+    found = servers_from_code({name: {"type": "stdio", **table}}, configuration.known, base=Path.cwd())
+    if found.problems or not found.specs or found.specs[0].command is None:
+        why = found.problems[0].problem if found.problems else "it has no command"
+        raise ConfigError(why, source=origin, key=f"acp_agents.{name}", fix="name the program in `command`")
+    spec = found.specs[0]
+    program = shutil.which(spec.command or "", path=configuration.known.environ.get("PATH"))
+    if program is None:
+        raise ConfigError(
+            f"the program {spec.command!r} is not installed",
+            source=origin,
+            key=f"acp_agents.{name}.command",
+            fix="install it, or name its path",
+        )
+    return replace(spec, command=program, cwd=configuration.settings.workspace.dir, source=origin)
+
+
+def _sandbox(table: Mapping[str, Any], program: ServerSpec, profile: AgentProfile, home: Path) -> dict[str, Any]:
+    hosts = list(table.get("hosts", ()))
+    is_routed = {WRITE, SHELL} <= profile.routes
+    return {
+        **(program.sandbox or {}),
+        "network": "guarded" if hosts else "none",
+        "hosts": hosts,
+        "workspace": "read" if is_routed else "write",
+        "allowed_paths": [str(home), *table.get("writable", ())],
+        "readable_paths": [*_program_folders(program.command or ""), *table.get("readable", ())],
+    }
+
+
+def _program_folders(program: str) -> Sequence[str]:
+    """The folders that a program needs: its own, the packages it lies among, its virtual environment."""
+    found = []
+    for path in (Path(program), Path(program).resolve()):
+        packages = [each for each in path.parents if each.name == "node_modules"]
+        environments = [each for each in path.parents if (each / "pyvenv.cfg").is_file()]
+        found += [*packages[-1:], *environments[:1]] or [path.parent]
+    return [str(each) for each in dict.fromkeys(found)]

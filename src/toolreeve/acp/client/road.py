@@ -1,0 +1,46 @@
+"""The calls of one agent's session on the road, and their errors on the wire."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolreeve.core.call import Principal, ToolCall
+from toolreeve.core.errors import TRAITS
+from toolreeve.core.mcp import RpcError
+from toolreeve.core.result import Failed, ToolResult
+
+if TYPE_CHECKING:
+    from toolreeve.runtime.toolreeve import Toolreeve
+
+ErrorProfile = Literal["acp-basic", "extended-json"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Road:
+    """`client` is the agent's name. `profile` says how the data of an error is written: as a text, or as an object."""
+
+    reeve: "Toolreeve"
+    session: str
+    principal: Principal
+    client: str
+    profile: ErrorProfile = "acp-basic"
+
+    def new_call(self, tool: str, args: Mapping[str, Any]) -> ToolCall:
+        return ToolCall(
+            tool=tool, args=args, session=self.session, principal=self.principal, origin="acp", client=self.client
+        )
+
+    async def call(self, tool: str, args: Mapping[str, Any]) -> ToolResult:
+        return await self.reeve.run(self.new_call(tool, args))
+
+    def error(self, result: Failed) -> RpcError:
+        failure = result.error
+        detail: Any = failure.message
+        if self.profile == "extended-json":
+            detail = {
+                "code": failure.code.value,
+                "message": failure.message,
+                "retryable": bool(failure.retryable),
+                "suggestions": list(failure.suggestions),
+            }
+        return RpcError(TRAITS[failure.code].jsonrpc, failure.message, detail)

@@ -1,0 +1,111 @@
+"""Permission requests as real agents send them, and the calls that they stand for."""
+
+from typing import Any
+
+import pytest
+
+from toolreeve.acp.client.permission_calls import read_calls
+from toolreeve.acp.client.profiles import PROFILES
+from toolreeve.hook.client_tools import ClientCall
+
+CWD = "/work"
+RECORDED: list[tuple[str, dict[str, Any], list[ClientCall]]] = [
+    (
+        "goose",
+        {"toolCallId": "c", "kind": "other", "title": "write", "rawInput": {"path": "/work/a", "content": "x"}},
+        [ClientCall("write_file", {"path": "/work/a", "content": "x"})],
+    ),
+    (
+        "goose",
+        {"kind": "other", "title": "Shell", "_meta": {"goose": {"toolCall": {"toolName": "shell"}}}}
+        | {"rawInput": {"command": "touch x"}},
+        [ClientCall("bash", {"command": "touch x", "working_dir": "/work/."})],
+    ),
+    (
+        "fast-agent",
+        {"kind": "edit", "title": "write", "rawInput": {"content_length": 3}}
+        | {"content": [{"type": "diff", "path": "/work/a", "oldText": None, "newText": "abc"}]},
+        [ClientCall("write_file", {"path": "/work/a", "content": "abc"})],
+    ),
+    (
+        "gemini",
+        {"kind": "execute", "title": "touch x [current working directory /work] (makes x)"},
+        [ClientCall("bash", {"command": "touch x", "working_dir": "/work"})],
+    ),
+    (
+        "gemini",
+        {"kind": "edit", "title": "Writing to a", "locations": [{"path": "/work/a"}]}
+        | {"content": [{"type": "diff", "path": "a", "newText": "n"}]},
+        [ClientCall("write_file", {"path": "/work/a", "content": "n"})],
+    ),
+    (
+        "qwen",
+        {"kind": "edit", "title": "WriteFile", "_meta": {"toolName": "write_file"}}
+        | {"rawInput": {"file_path": "/work/a", "content": "x"}},
+        [ClientCall("write_file", {"path": "/work/a", "content": "x"})],
+    ),
+    (
+        "claude",
+        {"kind": "execute", "title": "`touch x`", "_meta": {"claudeCode": {"toolName": "Bash"}}}
+        | {"rawInput": {"command": "touch x", "description": "makes x"}},
+        [ClientCall("bash", {"command": "touch x", "working_dir": "/work/."})],
+    ),
+    (
+        "codex",
+        {"kind": "edit", "title": "Edit files", "locations": [{"path": "/work/a"}, {"path": "b"}]},
+        [ClientCall("write_file", {"path": "/work/a"}), ClientCall("write_file", {"path": "/work/b"})],
+    ),
+    (
+        "codex",
+        {"kind": "execute", "title": "touch x", "rawInput": {"command": ["bash", "-lc", "touch x"], "cwd": "/work"}},
+        [ClientCall("bash", {"command": "bash -lc 'touch x'", "working_dir": "/work"})],
+    ),
+    (
+        "opencode",
+        {"kind": "edit", "title": "write", "rawInput": {"filePath": "/work/a"}, "locations": [{"path": "/work/a"}]},
+        [ClientCall("write_file", {"path": "/work/a"})],
+    ),
+    ("vibe", {"toolCallId": "c"}, [ClientCall("unknown", {})]),
+    (
+        "hermes",
+        {"toolCallId": "perm-check-1", "kind": "execute", "title": "rm x", "rawInput": {"command": "rm x"}},
+        [ClientCall("bash", {"command": "rm x", "working_dir": "/work/."})],
+    ),
+]
+
+
+@pytest.mark.parametrize(("agent", "call", "expected"), RECORDED)
+def test_a_request_of_a_real_agent_is_read(agent: str, call: dict[str, Any], expected: list[ClientCall]) -> None:
+    assert read_calls(call, PROFILES[agent], cwd=CWD) == expected
+
+
+def test_a_claim_to_read_counts_only_for_what_reading_needs() -> None:
+    harmless = {"kind": "read", "title": "Look", "rawInput": {"path": "a", "limit": 5}}
+    claimed = {"kind": "read", "title": "Look", "rawInput": {"sql": "drop"}, "locations": [{"path": "a"}]}
+
+    assert read_calls(harmless, PROFILES["generic"], cwd=CWD)[0].tool == "read_file"
+    assert read_calls(claimed, PROFILES["generic"], cwd=CWD) == [ClientCall("Look", {"sql": "drop"})]
+
+
+@pytest.mark.parametrize("name", ["TodoWrite", "read_file", "list_directory"])
+def test_the_name_of_a_harmless_tool_hides_no_change(name: str) -> None:
+    calls = read_calls({"kind": "execute", "title": name, "rawInput": {"path": "a"}}, PROFILES["generic"], cwd=CWD)
+
+    assert ClientCall("unknown", {"path": "a"}) in calls
+    assert read_calls({"kind": "execute", "title": name}, PROFILES["generic"], cwd=CWD) == [ClientCall("unknown", {})]
+
+
+def test_a_title_is_no_command_unless_the_agent_writes_commands_there() -> None:
+    call = {"kind": "execute", "title": "ls"}
+
+    assert read_calls(call, PROFILES["generic"], cwd=CWD) == [ClientCall("ls", {})]
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [1], {"a": {}}, [{"type": "diff"}], [{"path": 3}]])
+def test_malformed_requests_are_unknown_calls(value: Any) -> None:
+    call = {"title": value, "kind": value, "rawInput": value, "content": value, "locations": value, "_meta": value}
+
+    calls = read_calls(call, PROFILES["gemini"], cwd=CWD)
+
+    assert len(calls) == 1
+    assert calls[0].tool not in ("read_file", "bash", "write_file")
