@@ -69,10 +69,12 @@ async def _measure(held: Sandbox, folder: str) -> list[Row]:
 
 
 async def _interleave(works: Mapping[str, Work], rounds: int) -> dict[str, float]:
-    """The median seconds of each, one after another in every round."""
+    """The median seconds of each. Every round begins with another one: what runs before leaves warm or cold caches."""
     taken: dict[str, list[float]] = {name: [] for name in works}
+    order = list(works.items())
     for number in range(rounds + 2):
-        for name, work in works.items():
+        order = [*order[1:], order[0]]
+        for name, work in order:
             began = time.perf_counter()
             await work()
             if number >= 2:

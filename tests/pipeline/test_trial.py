@@ -180,19 +180,6 @@ async def test_nothing_of_one_trial_is_found_by_the_next(world: World, repositor
     assert second.output.endswith(" [] []\n")
 
 
-async def test_a_rule_that_guards_reads_leaves_no_room_for_a_trial(world: World, repository: Path) -> None:
-    (repository / "policy.yaml").write_text(
-        "rules:\n  - {id: payroll, decision: deny, effect: read, target: {under: [payroll]}}\n"
-    )
-    person = Person(agrees=False)
-    settings = world.settings(policy=Policy(files=(str(repository / "policy.yaml"),)))
-
-    async with world.reeve(settings=settings, approve=person) as reeve:
-        await reeve.call("bash", {"command": RUN.format("print(1)")})
-
-    assert len(person.questions) == 1
-
-
 async def test_a_question_about_changes_shows_them(world: World, repository: Path) -> None:
     person = Person(agrees=False)
     before = snapshot(repository)
@@ -464,14 +451,25 @@ async def test_a_choice_of_what_was_not_changed_keeps_nothing(world: World, repo
 
 
 async def test_a_choice_of_changes_is_never_widened_to_a_run_without_layers(world: World, repository: Path) -> None:
-    """It was asked about beforehand, because it needs the network."""
+    """It was asked about beforehand, because it may leave a process behind."""
 
     async def answer(request: Request) -> Answer:
         return request.allow(only=["a.txt"])
 
     async with world.reeve(approve=answer) as reeve:
-        result = await reeve.call("bash", {"command": "curl -s http://127.0.0.1:9/ ; echo x > other"})
+        result = await reeve.call("bash", {"command": "nohup true ; echo x > other"})
         written = await reeve.call("write_file", {"path": "other", "content": "x"})
 
     assert [each.error.code for each in (result, written) if each.error] == [ErrorCode.APPROVAL_DENIED] * 2
     assert not (repository / "other").exists()
+
+
+async def test_a_command_that_needs_the_network_is_refused_at_once_where_there_is_none(world: World) -> None:
+    person = Person(agrees=True)
+    async with world.reeve(approve=person) as reeve:
+        result = await reeve.call("bash", {"command": "pip install requests"})
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.DENIED
+    assert 'commands.network = "none"' in result.error.message
+    assert person.questions == []

@@ -136,7 +136,7 @@ async def test_what_does_not_fit_into_a_layer_runs_without_one_and_says_so(world
 @pytest.mark.parametrize(
     ("command", "trial", "commands"),
     [
-        ("curl http://127.0.0.1:9/", Trial(), Commands()),
+        ("curl http://127.0.0.1:9/", Trial(), Commands(network="guarded")),
         (RUN.format("print(1)"), Trial(use="off"), Commands()),
         (RUN.format("print(1)"), Trial(use="unchanged"), Commands()),
         (RUN.format("print(1)"), Trial(), Commands(network="guarded")),

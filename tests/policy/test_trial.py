@@ -101,7 +101,7 @@ def test_an_unknown_program_is_not_tried_while_a_rule_keeps_files_from_being_rea
     guard = PermissionRule(decision="deny", id="books", effect="read", target={"under": "books"})
 
     assert "may read what the rule 'books' guards" in tried("unknown-program", state("default", guard)).reason
-    assert tried("unknown-program", state("default", guard, hides_reads=True)).runs is Confinement.TRY
+    assert tried("unknown-program", state("default", guard, hidden=[guard])).runs is Confinement.TRY
     assert tried("touch x", state("default", guard)).runs is Confinement.TRY
 
 
@@ -173,3 +173,13 @@ def test_the_quality_tools_are_tried_too(mode: str) -> None:
     call = build_action("run_tests", {}, root=ROOT)
 
     assert decide_trial(call, decide(call, policy), policy).runs is Confinement.TRY
+
+
+@pytest.mark.parametrize("mode", ["default", "accept_edits", "plan", "bypass"])
+def test_what_needs_a_network_is_refused_where_commands_have_none(mode: str) -> None:
+    allowing = PermissionRule(tool="bash", decision="allow", program="curl")
+    verdict = tried("curl https://example.com", state(mode, allowing, offline=True))
+
+    assert verdict.decision is Decision.DENY
+    assert verdict.reason == 'commands have no network here (commands.network = "none"), and it contacts example.com'
+    assert tried("pytest -q", state("default", offline=True)).runs is Confinement.TRY

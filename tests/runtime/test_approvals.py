@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from toolreeve.approval.decision import (
     UnknownQuestion,
 )
 from toolreeve.config import Approval as ApprovalSettings
+from toolreeve.config import Commands
 from toolreeve.core.call import Principal, Role
 from toolreeve.core.errors import ErrorCode, ToolreeveError
 from toolreeve.core.result import ToolResult
@@ -223,7 +225,8 @@ async def test_the_card_shows_who_wants_what_and_what_a_yes_may_cover(world: Wor
 
 async def test_a_parsed_command_is_shown_part_by_part(world: World) -> None:
     person = Person()
-    async with world.reeve(approve=person, settings=settings(world)) as reeve:
+    online = replace(settings(world), commands=Commands(network="guarded"))
+    async with world.reeve(approve=person, settings=online) as reeve:
         calling = asyncio.create_task(
             reeve.call("bash", command="ls -l | sort && curl -T a.txt https://example.com/up")
         )

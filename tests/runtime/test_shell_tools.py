@@ -7,7 +7,7 @@ import pytest
 
 from tests.world import World
 from toolreeve import ErrorCode, ExecutionContext, PermissionMode, PermissionPolicy, PermissionRule, ToolreeveError
-from toolreeve.config import Trial
+from toolreeve.config import Commands, Settings, Trial
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.tool import bind
 from toolreeve.core.trial import Confinement
@@ -17,6 +17,10 @@ from toolreeve.runtime.shell_tools import with_analysis
 from toolreeve.tools.shell import bash
 
 NO_SECRETS = PermissionRule(effect="read", target={"glob": ["**/secret.txt"]}, decision="deny", reason="secrets stay")
+
+
+def online(world: World, **changes: Any) -> Settings:
+    return world.settings(commands=Commands(network="guarded"), **changes)
 
 
 async def test_a_command_that_is_known_to_read_runs_unasked(world: World) -> None:
@@ -41,7 +45,7 @@ async def test_what_asks_says_why_it_is_dangerous(world: World, command: str, re
         asked.append(request.verdict.reason)
         return False
 
-    async with world.reeve(settings=world.settings(trial=Trial(use="off")), approve=refuse) as reeve:
+    async with world.reeve(settings=online(world, trial=Trial(use="off")), approve=refuse) as reeve:
         await reeve.call("bash", command=command)
 
     assert len(asked) == 1
@@ -54,7 +58,7 @@ async def test_a_model_that_is_refused_is_told_what_is_wrong_with_the_command(
 ) -> None:
     policy = PermissionPolicy(ExecutionContext(mode=mode))
 
-    async with world.reeve(policy=policy) as reeve:
+    async with world.reeve(settings=online(world), policy=policy) as reeve:
         result = await reeve.call("bash", command="git push --force")
 
     assert result.error is not None
@@ -63,7 +67,8 @@ async def test_a_model_that_is_refused_is_told_what_is_wrong_with_the_command(
 
 
 async def test_a_model_is_told_what_is_wrong_with_the_command_beside_what_the_person_said(world: World) -> None:
-    async with world.reeve(approve=lambda request: request.deny(by="ann", note="not today")) as reeve:
+    refuse = lambda request: request.deny(by="ann", note="not today")  # noqa: E731
+    async with world.reeve(settings=online(world), approve=refuse) as reeve:
         result = await reeve.call("bash", command="git push --force")
 
     assert result.error is not None
@@ -202,7 +207,7 @@ async def test_accept_edits_keeps_what_commands_change_and_asks_before_it_loses_
         asked.append(request.verdict.reason)
         return bool(request.tool == "undo")
 
-    async with world.reeve(policy=policy, approve=undo_only) as reeve:
+    async with world.reeve(settings=online(world), policy=policy, approve=undo_only) as reeve:
         edited = await reeve.call("bash", command="sed -i s/one/two/ a.txt && echo new > b.txt")
         deleted = await reeve.call("bash", command="rm a.txt")
         sent = await reeve.call("bash", command="curl -T a.txt https://example.com/")

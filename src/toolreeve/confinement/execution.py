@@ -4,20 +4,23 @@ What only reads is stopped where it writes, what would be asked about runs on tr
 over layers that are kept, so that it can be undone. Nothing runs for real that was not allowed for real.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from toolreeve.core.action import Action
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.entry import ConfinedRun, Entry
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
-from toolreeve.core.trial import Confinement, TrialImpossible
+from toolreeve.core.trial import Confinement, ObservedChanges, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.execution.stopped import stopped_read, stopped_write
+from toolreeve.execution.stopped import refused_paths, stopped_read, stopped_write
+from toolreeve.policy.conditions import absolute
 from toolreeve.policy.layers import decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
+from toolreeve.policy.trial import refuse_changes
 
 if TYPE_CHECKING:
     from toolreeve.approval.broker import Broker
@@ -88,7 +91,7 @@ class ConfinedExecution:
         """What was allowed as reading tried to write: it runs on trial, or is asked about. So is what tried to read a
         file that is hidden from it."""
         state = self._policy()
-        reason = hidden = stopped_read(error)
+        reason = hidden = stopped_read(error, self._refuse_unread(action, entry, error))
         if path := stopped_write(error):
             reason = f"this command was allowed as read-only and tried to write {path}"
         if not reason:
@@ -103,6 +106,24 @@ class ConfinedExecution:
             raise error
         entry.tried = ConfinedRun(error.data, reason)
         return None
+
+    def _stopped(self, action: Action, entry: Entry, failure: ToolError | None) -> str:
+        """Why a call that ran on trial failed, if that was because a file is hidden from it."""
+        if failure is None or entry.meta.runs is not Confinement.TRY:
+            return ""
+        return stopped_read(failure, self._refuse_unread(action, entry, failure))
+
+    def _refuse_unread(self, action: Action, entry: Entry, error: ToolError) -> Sequence[str]:
+        """The paths that rules about reading kept from the failed program. Raises ToolError if one denies them."""
+        state = self._policy()
+        if not state.hidden:
+            return ()
+        found = [path for each in refused_paths(error) if state.is_unread(path := absolute(each, state.writable[0]))]
+        reads = tuple(Effect(EffectKind.READ, path) for path in found)
+        if reads and (refusal := refuse_changes(action, ObservedChanges(effects=reads), state)) is not None:
+            entry.meta.verdict = refusal
+            raise ToolError(ErrorCode.DENIED, f"stopped: it reads {found[0]}: {refusal.reason}", data=error.data)
+        return found
 
     async def _try(self, action: Action, entry: Entry) -> Output | None:
         """Run the call on trial. None if it is to be asked about beforehand."""
@@ -137,7 +158,7 @@ class ConfinedExecution:
             entry.tried = ConfinedRun(None if tried is None else tried.data, f"tried before: {_why(entry)}")
             return None
         if failure is not None:
-            hidden = stopped_read(failure) if entry.meta.runs is Confinement.TRY else ""
+            hidden = self._stopped(action, entry, failure)
             if hidden:  # in plan mode, which does not ask
                 failure.message = f"stopped: {hidden} ({failure.message})"
             raise failure
@@ -150,7 +171,13 @@ class ConfinedExecution:
         settlement = TrialSettlement(broker=self._broker(), ask=self._ask, policy=self._policy, trials=self._trials())
         works = entry.meta.runs is Confinement.WORK
         settle = settlement.settle_work if works else settlement.settle
-        async with self._trials().finish(entry.call.id, failure or output, for_real=works) as trial:
+        try:
+            hidden = self._stopped(action, entry, failure)
+        except ToolError as refusal:
+            self._trials().discard(entry.call.id)
+            entry.meta.trial = {"outcome": "dropped", "why": refusal.message}
+            raise
+        async with self._trials().finish(entry.call.id, failure or output, hidden, for_real=works) as trial:
             try:
                 return not await settle(trial, action, entry)
             except ToolError as refusal:

@@ -24,7 +24,6 @@ from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.trial import NOTHING_CHANGED, Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
-from toolreeve.execution.stopped import stopped_read
 from toolreeve.policy.state import PolicyState
 from toolreeve.policy.trial import find_undo_obstacle
 from toolreeve.trial.committer import Committer
@@ -163,13 +162,13 @@ class TrialStage:
 
     @asynccontextmanager
     async def finish(
-        self, call: str, ended: Output | ToolError | None, *, for_real: bool = False
+        self, call: str, ended: Output | ToolError | None, hidden: str = "", *, for_real: bool = False
     ) -> AsyncIterator[FinishedTrial]:
-        """The trial of a call whose programs have ended. Afterwards its layers are gone. `for_real`: the call
-        was allowed to run for real, and all its changes matter."""
+        """The trial of a call whose programs have ended. Afterwards its layers are gone. `hidden` says that it failed
+        because of a hidden file. `for_real`: the call was allowed to run for real, and all its changes matter."""
         layers = self._layers.end_trial(call)
         try:
-            yield await self._read(layers, ended, for_real=for_real)
+            yield await self._read(layers, ended, hidden, for_real=for_real)
         finally:
             for layer in layers:
                 os.close(layer.upper)
@@ -179,14 +178,15 @@ class TrialStage:
             os.close(layer.upper)
 
     async def _read(
-        self, layers: Sequence[Layer], ended: Output | ToolError | None, *, for_real: bool
+        self, layers: Sequence[Layer], ended: Output | ToolError | None, hidden: str, *, for_real: bool
     ) -> FinishedTrial:
         changed = [layer for layer in layers if layer.problem or os.listdir(layer.upper)]
         harvests = [await self._harvest(layer, for_real=for_real) for layer in changed]
         problems = (harvest.problem for harvest in harvests if harvest.kept or harvest.problem)
         problem = next((each for each in problems if each), "") or self._hint(ended)
-        hidden = "" if problem or for_real or not isinstance(ended, ToolError) else stopped_read(ended)
-        return FinishedTrial(harvests=tuple(harvests), problem=problem or hidden, is_stopped=bool(hidden))
+        return FinishedTrial(
+            harvests=tuple(harvests), problem=problem or hidden, is_stopped=bool(hidden) and not problem
+        )
 
     async def _harvest(self, layer: Layer, *, for_real: bool) -> Harvest:
         try:

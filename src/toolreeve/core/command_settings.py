@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from toolreeve.core.process import Network
 
+NO_NETWORK = 'commands have no network here (commands.network = "none")'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRules:

@@ -17,7 +17,7 @@ Names are compared casefolded. `workspace.sensitive_allow` names exceptions, for
 
 import fnmatch
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -391,7 +391,8 @@ class GuardTable:
     `roots` may be written to, `readable` only read. The innermost root of a path counts: a root inside a guarded
     directory lifts the guard. `homes` are home directories: their start-up files count if a root is or contains one.
     `environment` is where the runtime runs from, `governing` where its configuration comes from; neither applies to a
-    root inside it. `secret` are hidden paths. `allowed` is `workspace.sensitive_allow`.
+    root inside it. `secret` are hidden paths. `allowed` is `workspace.sensitive_allow`. `unread` tells which paths
+    rules keep from being read unasked.
     """
 
     roots: tuple[str, ...]
@@ -401,6 +402,7 @@ class GuardTable:
     governing: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    unread: Callable[[str], bool] | None = None
     _last_names: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -445,12 +447,17 @@ class GuardTable:
         """Whether an absolute path is kept from commands that nobody approved. A published package holds no secrets of
         the person's, and a folder of code may have the name of a secret file."""
         root = self.root_of(path)
+        if root is not None and self.is_unread(path):
+            return True
         if root is None or self.is_allowed(path, root):
             return False
         names = _names_below(path, root)
         if is_folder and not is_sensitive_folder(names[-1].casefold() if names else ""):
             return False
         return is_sensitive("/".join(names)) and not _is_package([name.casefold() for name in names])
+
+    def is_unread(self, path: str) -> bool:
+        return self.unread is not None and self.unread(path)
 
     def matters(self, name: str) -> bool:
         """Whether a path that ends in this casefolded name can be guarded or hidden outside a repository; quick."""

@@ -4,6 +4,7 @@ Hints from what the program printed: the kernel tells nobody else. They never al
 """
 
 import re
+from collections.abc import Sequence
 
 from toolreeve.core.errors import ToolError
 from toolreeve.core.secrets.paths import is_sensitive
@@ -32,13 +33,21 @@ def stopped_write(error: ToolError | None) -> str:
     return next((match.group(1) for match in matches if match), "a file")
 
 
-def stopped_read(error: ToolError | None) -> str:
-    """Why the failed program could not use a sensitive file, which is hidden until someone approves; else ""."""
-    lines = [line for line in _printed(error).splitlines() if _COVERED.search(line)]
-    named = dict.fromkeys(word for line in lines for word in _BETWEEN.split(line) if is_sensitive(word))
+def stopped_read(error: ToolError | None, unread: Sequence[str] = ()) -> str:
+    """Why the failed program could not use a sensitive file, which is hidden until someone approves; else "". `unread`
+    are those among `refused_paths` that rules guard."""
+    if unread:
+        return f"it uses {', '.join(unread)}: rules keep that from commands that nobody approved"
+    named = list(filter(is_sensitive, refused_paths(error)))
     if not named:
         return ""
     return f"it uses {', '.join(named)}: such files may hold secrets and are hidden from commands that nobody approved"
+
+
+def refused_paths(error: ToolError | None) -> Sequence[str]:
+    """The words that may be files which the failed program could not use."""
+    lines = [line for line in _printed(error).splitlines() if _COVERED.search(line)]
+    return list(dict.fromkeys(word for line in lines for word in _BETWEEN.split(line) if word))
 
 
 def _printed(error: ToolError | None) -> str:

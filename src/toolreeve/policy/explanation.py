@@ -121,6 +121,8 @@ def _change(verdict: Verdict, action: Action, state: PolicyState, place: str | N
             return f"raise the budget limit to ${spent + max(action.cost, 0.0):.2f} or more"
         case "plan":
             return "leave plan mode"
+        case "network":
+            return 'give commands a network: commands.network = "guarded" in the configuration'
         case "denied" | "allowed" | "rules" if verdict.rule is not None:
             return f"change or remove the rule {verdict.rule!r} ({place})"
         case "denied":

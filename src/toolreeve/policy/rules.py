@@ -7,7 +7,7 @@ needs proof: every effect and every selected value matches. For a deny or an ask
 import fnmatch
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import Role
@@ -32,6 +32,8 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.path_overlap import may_touch
 
 Condition = Mapping[str, Any]
+NO_ACTION = cast(Action, None)
+"""For the conditions of targets, which look at no action."""
 CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 """Effects that a read-only call does not have."""
 _EXACT = frozenset(("equals", "one_of"))
@@ -235,6 +237,14 @@ class Matcher:
         if self._purpose.proof or (self._kinds and EffectKind.READ not in self._kinds):
             return False
         return self.rule.target is not None and not {"host"} & set(self.rule.target)
+
+    def may_reach(self, place: str) -> bool:
+        """Whether the rule's target may lie at or below an absolute path."""
+        return may_touch(Effect(EffectKind.READ, place, Reach.BELOW), self.rule.target or {}, self._purpose.root)
+
+    def targets(self, path: str) -> bool:
+        """Whether the rule's target may be this absolute path, without links."""
+        return self._target is not None and self._target(path, NO_ACTION) is not False
 
     @property
     def uses_labels(self) -> bool:

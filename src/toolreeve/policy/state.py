@@ -55,9 +55,9 @@ class PolicyState:
 
     `writable` are the workspace and the other roots that tools may change. `confinements` are those that the sandbox
     enforces; without any, every call runs as it was allowed beforehand. `deletes` is how many files a command may
-    delete unasked in the mode accept_edits. `hides_reads` says that the sandbox hides what rules keep from being read;
-    `read_guard` is the first of these rules. `uses_labels`: a rule asks about the flow of information, so that it must
-    be known for every call.
+    delete unasked in the mode accept_edits. `read_guards` are the rules that keep paths from being read, `hidden` those
+    of them whose paths the sandbox hides. `offline`: the sandbox gives commands no network. `uses_labels`: a rule asks
+    about the flow of information, so that it must be known for every call.
     """
 
     mode: PermissionMode = PermissionMode.DEFAULT
@@ -72,8 +72,9 @@ class PolicyState:
     writable: tuple[str, ...] = ("/",)
     confinements: frozenset[Confinement] = frozenset()
     deletes: int = ACCEPT_EDITS_DELETES
-    hides_reads: bool = False
-    read_guard: str | None = None
+    read_guards: tuple[Matcher, ...] = ()
+    hidden: tuple[PermissionRule, ...] = ()
+    offline: bool = False
     shadow: "PolicyState | None" = None
     """The same policy with the rules that are not enforced; None if all are."""
     uses_labels: bool = False
@@ -94,7 +95,8 @@ class PolicyState:
         writable: Sequence[str] = (),
         confinements: Iterable[Confinement] = (),
         deletes: int = ACCEPT_EDITS_DELETES,
-        hides_reads: bool = False,
+        hidden: Sequence[PermissionRule] = (),
+        offline: bool = False,
     ) -> "PolicyState":
         """Compile a policy for the workspace at `root`. Raises ToolreeveError for an invalid rule."""
         enforced_rules = [rule for rule in rules if rule.enforce]
@@ -112,7 +114,8 @@ class PolicyState:
                 writable=writable,
                 confinements=confinements,
                 deletes=deletes,
-                hides_reads=hides_reads,
+                hidden=hidden,
+                offline=offline,
             )
         compiled = compile_rules(enforced_rules, root)
         compiled_floor = compile_rules(floor, root)
@@ -141,11 +144,21 @@ class PolicyState:
             writable=(root, *writable),
             confinements=frozenset(enforced - {Confinement.WORK}),
             deletes=deletes,
-            hides_reads=hides_reads,
+            hidden=tuple(hidden),
+            offline=offline,
             shadow=shadow,
             uses_labels=any(each.uses_labels for each in (*compiled_floor, *compiled)),
-            read_guard=next((each.rule.label for each in (*compiled_floor, *compiled) if each.guards_reads), None),
+            read_guards=tuple(each for each in (*compiled_floor, *compiled) if each.guards_reads),
         )
+
+    @property
+    def read_guard(self) -> str | None:
+        """The first rule whose paths a command could read because the sandbox does not hide them."""
+        return next((each.rule.label for each in self.read_guards if each.rule not in self.hidden), None)
+
+    def is_unread(self, path: str) -> bool:
+        """Whether a rule keeps an absolute path from being read unasked."""
+        return any(matcher.targets(path) for matcher in self.read_guards)
 
     def is_writable(self, path: str) -> bool:
         """Whether an absolute, normal path lies in the workspace, or in another root that tools may change."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from toolreeve.core.action import Action
 from toolreeve.core.call import Role
+from toolreeve.core.command_settings import NO_NETWORK
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.trial import Confinement, ObservedChanges
@@ -27,8 +28,11 @@ def decide_trial(action: Action, verdict: Verdict, state: PolicyState) -> Verdic
     """The verdict with the confinement in which the call runs.
 
     What is allowed as only reading runs in LOOK. What the mode would ask about, or refuse in plan mode, is allowed to
-    run in TRY if it can be tried. Everything else keeps its verdict: a rule has chosen the confinement itself.
+    run in TRY if it can be tried. What cannot work without a network is refused where commands have none. Everything
+    else keeps its verdict: a rule has chosen the confinement itself.
     """
+    if verdict.decision is not Decision.DENY and state.offline and (use := _network_use(action)):
+        return Verdict(Decision.DENY, "network", f"{NO_NETWORK}, and {use}")
     if verdict.decision is Decision.ALLOW:
         return _in_look(verdict) if _only_reads(action, verdict, state) else verdict
     if not action.spec.confinable or not state.confinements:
@@ -69,6 +73,13 @@ def _only_reads(action: Action, verdict: Verdict, state: PolicyState) -> bool:
     return verdict.layer == "default" and action.danger <= DangerLevel.LOW
 
 
+def _network_use(action: Action) -> str:
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    found = analysis_of(action)
+    return "" if found is None else found.network
+
+
 def _may_become_trial(action: Action, verdict: Verdict, state: PolicyState) -> bool:
     if action.spec.confirmation is not None:
         return False
@@ -93,9 +104,9 @@ def find_obstacle(action: Action, state: PolicyState) -> str:
     found = analysis_of(action)
     if found is not None and found.confinable.within is Confinement.WORK:
         return found.confinable.why
-    if state.hides_reads or (found is not None and found.known):
+    if (found is not None and found.known) or (guard := state.read_guard) is None:
         return ""
-    return "" if state.read_guard is None else f"it may read what the rule {state.read_guard!r} guards"
+    return f"it may read what the rule {guard!r} guards"
 
 
 def find_undo_obstacle(action: Action, state: PolicyState, *, network: str) -> str:

@@ -28,6 +28,7 @@ from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.progress import to_peer
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.pipeline import Pipeline
+from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
 from toolreeve.record.blobs import Blobs
 from toolreeve.record.budget import BudgetStore
@@ -45,7 +46,13 @@ from toolreeve.runtime.connectors import RuntimeSecrets
 from toolreeve.runtime.files import new_files
 from toolreeve.runtime.model_catalogue import ConfiguredModels
 from toolreeve.runtime.policy_source import PolicySource
-from toolreeve.runtime.processes import ClosableProcesses, DeferredProcesses, command_rules, new_processes
+from toolreeve.runtime.processes import (
+    ClosableProcesses,
+    DeferredProcesses,
+    command_rules,
+    find_hideable,
+    new_processes,
+)
 from toolreeve.runtime.upstream_parts import UpstreamParts, client_info
 
 if TYPE_CHECKING:
@@ -148,6 +155,7 @@ class Assembly:
         self.http = GuardedHttp(self.network)
         self.processes = DeferredProcesses(self._new_processes)
         self._has_confinements = False
+        self._hidden: Sequence[PermissionRule] = ()
         self._finding_confinements = asyncio.Lock()
 
     def _build_execution(self) -> None:
@@ -220,7 +228,11 @@ class Assembly:
         from toolreeve.sandbox.proxy.server import Proxy
 
         proxy = Proxy(self.network, emit=self.events.pass_on, now=time.time)
-        return new_processes(self._configuration, proxy.serve)
+        guards = self.policy().read_guards
+        self._hidden = find_hideable(guards, self._configuration)
+        hidden = [each for each in guards if each.rule in self._hidden]
+        unread = (lambda path: any(each.targets(path) for each in hidden)) if hidden else None
+        return new_processes(self._configuration, proxy.serve, unread)
 
     async def _find_confinements(self) -> None:
         """Every call waits for the answer: one that did not would run unconfined. A sandbox that could not be built is
@@ -229,7 +241,7 @@ class Assembly:
             return
         async with self._finding_confinements:
             if not self._has_confinements and (found := await self.processes.confinements()):
-                self.policy.enforce(found)
+                self.policy.enforce(found, self._hidden if self.processes.hides_unread else ())
                 self._has_confinements = True
 
     def _progress(self, action: Action) -> Callable[[str], None] | None:

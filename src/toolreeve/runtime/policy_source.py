@@ -22,6 +22,7 @@ from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.rules import PermissionRule, protect
 from toolreeve.policy.state import Budget, PolicyState
 from toolreeve.runtime.policy_file import FileWatch, append_rule, parse_policy, save_rules
+from toolreeve.runtime.processes import find_hideable
 
 if TYPE_CHECKING:
     from toolreeve.approval.always_rule import AlwaysRule
@@ -50,7 +51,7 @@ class PolicySource:
             self._context.follow(self._budget)
         self._snapshot: tuple[object, ...] = ()
         self._confinements: frozenset[Confinement] = frozenset()
-        self._hides_reads = False
+        self._hidden: tuple[PermissionRule, ...] = ()
         self._state = self._compile()
         self.flow = flow_settings(configuration)
         self._refuse_vouching(self._configured)
@@ -85,10 +86,13 @@ class PolicySource:
         self._configured = rules
         self._state = self._compile()
 
-    def enforce(self, confinements: Iterable[Confinement], *, hides_reads: bool = False) -> None:
-        """Tell the policy which confinements the sandbox enforces, and whether it hides what rules guard."""
+    def enforce(self, confinements: Iterable[Confinement], hidden: Sequence[PermissionRule] | None = None) -> None:
+        """Tell the policy which confinements the sandbox enforces, and which rules about reading; by default, those
+        that a sandbox with trials can."""
         self._confinements = frozenset(confinements)
-        self._hides_reads = hides_reads
+        if hidden is None:
+            hidden = find_hideable(self().read_guards, self._configuration) if Confinement.TRY in confinements else ()
+        self._hidden = tuple(hidden)
         self._state = self._compile()
 
     @property
@@ -115,7 +119,8 @@ class PolicySource:
             writable=settings.workspace.writable_roots,
             confinements=self._confinements,
             deletes=settings.policy.accept_edits_deletes,
-            hides_reads=self._hides_reads,
+            hidden=self._hidden,
+            offline=bool(self._confinements) and settings.commands.network == "none",
         )
 
     async def remember(self, rule: "AlwaysRule") -> str:

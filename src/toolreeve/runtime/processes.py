@@ -17,6 +17,7 @@ from toolreeve.core.process import Ended, OnOutput, Processes, ProcessRequest
 from toolreeve.core.trial import Confinement, Layer
 
 if TYPE_CHECKING:
+    from toolreeve.policy.rules import Matcher, PermissionRule
     from toolreeve.sandbox.layout import Layout
     from toolreeve.sandbox.sandbox import Serve
 
@@ -26,6 +27,10 @@ class ClosableProcesses(Processes, Protocol):
 
     async def confinements(self) -> frozenset[Confinement]:
         """Those that are enforced here. Found out once."""
+
+    @property
+    def hides_unread(self) -> bool:
+        """Whether what rules keep from being read is hidden from commands that nobody approved."""
 
     def end_trial(self, call: str) -> Sequence[Layer]: ...
 
@@ -47,6 +52,10 @@ class DeferredProcesses:
     async def confinements(self) -> frozenset[Confinement]:
         return await self.backend().confinements()
 
+    @property
+    def hides_unread(self) -> bool:
+        return self.backend().hides_unread
+
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
         return await self.backend().run(request, on_output)
 
@@ -58,8 +67,11 @@ class DeferredProcesses:
             await self._backend.close()
 
 
-def new_processes(configuration: Configuration, serve: "Serve | None" = None) -> ClosableProcesses:
-    """Starts nothing before the first program. `serve` carries the connections of guarded networks."""
+def new_processes(
+    configuration: Configuration, serve: "Serve | None" = None, unread: Callable[[str], bool] | None = None
+) -> ClosableProcesses:
+    """Starts nothing before the first program. `serve` carries the connections of guarded networks; `unread` tells
+    which paths rules keep from being read."""
     from toolreeve.sandbox.docker import Docker
     from toolreeve.sandbox.integrity.quarantine import Quarantine
     from toolreeve.sandbox.sandbox import Sandbox
@@ -68,6 +80,7 @@ def new_processes(configuration: Configuration, serve: "Serve | None" = None) ->
 
     sandbox = configuration.settings.sandbox
     layout = new_layout(configuration)
+    layout = dataclasses.replace(layout, guards=dataclasses.replace(layout.table(), unread=unread))
     if sandbox.mode == "docker":
         return Docker(layout, sandbox.image, configuration.docker)
     unconfined = sandbox.mode == "none"
@@ -103,6 +116,26 @@ def new_layout(configuration: Configuration) -> "Layout":
         git_identity=_git_identity(configuration.home),
         layer_mb=0 if settings.trial.use == "off" else settings.trial.layer_mb,
     )
+
+
+def find_hideable(matchers: Sequence["Matcher"], configuration: Configuration) -> list["PermissionRule"]:
+    """The rules about reading that covers can enforce: they reach nothing that commands see beyond the roots that are
+    watched, and not everything in the workspace."""
+    from toolreeve.sandbox.layout import KERNEL, SYSTEM
+
+    workspace = configuration.settings.workspace.dir
+    if not matchers or os.path.realpath(workspace) != workspace:
+        return []
+    layout = new_layout(configuration)
+    table = layout.table()
+    watched = (*table.roots, *table.readable)
+    more = layout.more()
+    seen = [*layout.readable, *(() if more is None else more.readable), *table.environment]
+    beyond = [*SYSTEM, *KERNEL, *(path for path in seen if path not in watched)]
+    any_file = f"{layout.workspace}/{'x' * 32}"
+    return [
+        each.rule for each in matchers if not (each.targets(any_file) or any(each.may_reach(place) for place in beyond))
+    ]
 
 
 def _git_identity(home: str) -> str:
@@ -144,7 +177,7 @@ _NETWORK = {"none": "No network.", "guarded": "Network: only permitted hosts.", 
 def describe_surroundings(configuration: Configuration) -> str:
     """What a command has, in a few words for the model."""
     commands = configuration.settings.commands
-    home = "its HOME stays" if commands.home else "HOME and /tmp start empty"
+    home = "its HOME stays" if commands.home else "HOME and /tmp start empty and vanish with the command"
     names = find_toolchains(configuration).names
     also = f" On PATH besides the system: {', '.join(names[:8])}." if names else ""
     return (

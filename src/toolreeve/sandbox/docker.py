@@ -108,6 +108,10 @@ class Docker:
         removal = ProcessRequest(argv=(), directory="/", limits=ProcessLimits(timeout=_REMOVE_TIMEOUT))
         await self._run_client([self._client, "rm", "--force", name], removal, None)
 
+    @property
+    def hides_unread(self) -> bool:
+        return False
+
     async def confinements(self) -> frozenset[Confinement]:
         return frozenset((Confinement.LOOK,))
 

@@ -68,6 +68,11 @@ class Sandbox:
         """Which paths are not noticed at once when they are made or replaced, and why; empty when all are."""
         return self._monitor.incomplete
 
+    @property
+    def hides_unread(self) -> bool:
+        """Whether commands that nobody approved cannot read what rules guard. Known once commands can run."""
+        return self._monitor.hides_unread and Confinement.TRY in (self._confinements or ())
+
     async def confinements(self) -> frozenset[Confinement]:
         """Found out by building the sandbox that the first command will most likely need."""
         if not self._strictness.confined:

@@ -51,6 +51,10 @@ class Unconfined:
             shutil.rmtree(scratch, ignore_errors=True)
         return build_result(request, outcome, self._tier)
 
+    @property
+    def hides_unread(self) -> bool:
+        return False
+
     async def confinements(self) -> frozenset[Confinement]:
         return frozenset()
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from toolreeve.core.argv import Pipeline, refusal, split
 from toolreeve.core.call import Role
+from toolreeve.core.command_settings import NO_NETWORK
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect, EffectKind
@@ -22,7 +23,6 @@ from toolreeve.tools import processes
 from toolreeve.tools.neutral_git import NEUTRAL
 
 _MAX_ARGUMENT = 100_000
-NO_NETWORK = 'commands have no network here (commands.network = "none")'
 _UNASKED = {**NEUTRAL, "RUFF_CACHE_DIR": "/tmp/.ruff_cache"}  # noqa: S108  # of the sandbox, not the host
 """What a command that nobody approved runs with: it cannot keep a cache in the workspace."""
 _BETWEEN_STAGES_KB = 64 * 1024

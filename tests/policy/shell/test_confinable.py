@@ -82,7 +82,7 @@ def test_what_changes_the_workspace_or_runs_its_code_can_be_tried(command: str) 
         ("mount /dev/sda1 /mnt", "device"),
         ("echo x > /etc/hosts", "outside"),
         ("rm -rf /opt/app", "outside"),
-        ("cp x ~/.bashrc", "outside"),
+        ("rm -rf ~", "everything"),
         ("echo x > .git/hooks/pre-commit", "protected"),
         ("echo x > .vscode/settings.json", "protected"),
         ("cat .env", "secrets"),
@@ -99,7 +99,7 @@ def test_what_reaches_beyond_the_workspace_needs_a_yes_beforehand_and_says_why(c
 
 
 def test_changes_in_directories_of_its_own_do_no_harm_where_it_is_confined() -> None:
-    found = analysed("echo x > /tmp/a/b && rm -r /dev/shm/c")
+    found = analysed("echo x > /tmp/a/b && rm -r /dev/shm/c && cp x ~/.bashrc")
 
     assert found.danger is DangerLevel.HIGH
     assert (found.confinable.within, found.changes) == (Confinement.LOOK, ())
@@ -110,3 +110,24 @@ def test_a_workspace_inside_such_a_directory_is_not_private() -> None:
 
     assert [str(effect) for effect in found.changes] == ["write:/tmp/work/y"]
     assert found.confinable.within is Confinement.TRY
+
+
+@pytest.mark.parametrize(
+    ("command", "use"),
+    [
+        ("curl -s https://example.com", "it contacts example.com"),
+        ("git fetch", "it contacts git remote"),
+        ("pytest && pip install requests", "`pip install requests` needs one"),
+        ("bash -c 'npm ci'", "`npm ci` needs one"),
+        ("curl --version; rm x", ""),
+        ("pip install --no-index ./wheel.whl", ""),
+        ("git clone ./a b", ""),
+        ("python tests.py", ""),
+    ],
+)
+def test_what_cannot_work_without_a_network_is_told(command: str, use: str) -> None:
+    assert analysed(command).network == use
+
+
+def test_an_installation_that_says_it_works_offline_can_be_tried() -> None:
+    assert analysed("uv sync --offline").confinable.within is Confinement.TRY

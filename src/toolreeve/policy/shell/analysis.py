@@ -12,7 +12,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import Effect
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.policy.shell.confinable import Confinable, changes, grade
+from toolreeve.policy.shell.confinable import Confinable, changes, find_network_use, grade
 from toolreeve.policy.shell.danger import assess
 from toolreeve.policy.shell.interpret.findings import Alarm, CommandPart
 from toolreeve.policy.shell.interpret.interpreter import ShellInterpreter
@@ -26,8 +26,8 @@ from toolreeve.policy.shell.programs.arguments import NotKnown
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """`danger` and `reason` follow from the effects, the alarms and the unknown parts. `kept` are effects on files that
-    a program keeps for itself. `confinable` is the tightest confinement in which it can run. `home`, `root`, `allowed`
-    and `cwd` are as they were given. `script` is the parsed command."""
+    a program keeps for itself. `confinable` is the tightest confinement in which it can run, `network` what it cannot
+    do without one. `home`, `root`, `allowed` and `cwd` are as they were given. `script` is the parsed command."""
 
     command: str
     parts: tuple[CommandPart, ...]
@@ -37,6 +37,7 @@ class Analysis:
     alarms: tuple[Alarm, ...]
     kept: frozenset[Effect]
     confinable: Confinable
+    network: str
     home: str
     root: str
     allowed: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class Analysis:
     @property
     def changes(self) -> tuple[Effect, ...]:
         """The files that it is known to change where it runs confined, besides those in `kept`."""
-        return changes(self.effects, self.kept, self.root)
+        return changes(self.effects, self.kept, home=self.home, root=self.root)
 
 
 def analysis_of(action: Action) -> Analysis | None:
@@ -110,6 +111,7 @@ def _analyse(command: str, script: ShellScript, scope: ShellScope, allowed: Sequ
         alarms=tuple(found.alarms),
         kept=frozenset(found.kept),
         confinable=grade(found, (danger, reason), home=scope.home, root=scope.root, allowed=allowed),
+        network=find_network_use(found),
         home=scope.home,
         root=scope.root,
         allowed=tuple(allowed),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import CONTACTS, Effect, EffectKind
 from toolreeve.core.guarded_paths import find_guarded
 from toolreeve.core.trial import Confinement
 from toolreeve.policy.shell.danger import Risk, assess_effect
@@ -18,7 +18,10 @@ from toolreeve.policy.shell.interpret.paths import is_under
 
 _CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 _PRIVATE = ("/tmp", "/dev/shm")  # noqa: S108 - each confined command has its own
-_OUTGOING = frozenset((EffectKind.NET, EffectKind.SEND, EffectKind.SPEND))
+_OUTGOING = frozenset((*CONTACTS, EffectKind.SPEND))
+_NETWORK = "the network"
+_OFFLINE = frozenset("--offline --no-index --no-build-isolation --help -h --version".split())
+"""Words with which a program that downloads works without a network."""
 
 
 class Confinable(NamedTuple):
@@ -36,25 +39,36 @@ def grade(findings: Findings, danger: Risk, *, home: str, root: str, allowed: Se
         return Confinable(Confinement.LOOK)
     if need := next(_needs(findings, danger, home, root, allowed), ""):
         return Confinable(Confinement.WORK, need)
-    if change := next(_changes(findings, root), ""):
+    if change := next(_changes(findings, home, root), ""):
         return Confinable(Confinement.TRY, change)
     why = unknown[0].why if unknown else danger[1]
     return Confinable(Confinement.LOOK if all(part.reads for part in unknown) else Confinement.TRY, why)
 
 
-def changes(effects: Sequence[Effect], kept: Set[Effect], root: str) -> tuple[Effect, ...]:
+def find_network_use(findings: Findings) -> str:
+    """What the command cannot do without a network; empty if it may work without."""
+    for effect in findings.effects:
+        if effect.kind in CONTACTS:
+            return f"it {_DOING[effect.kind]} {effect.target}"
+    for part in findings.parts:
+        if part.why and _needed_by(part) == _NETWORK:
+            return f"`{' '.join(part.argv)[:60]}` needs one"
+    return ""
+
+
+def changes(effects: Sequence[Effect], kept: Set[Effect], *, home: str, root: str) -> tuple[Effect, ...]:
     """The files that a command is known to change, besides those that programs keep for themselves and those that
-    vanish with it."""
+    vanish with it: in the sandbox, `~` is an empty directory of the command's own."""
     changing = (effect for effect in effects if effect.kind in _CHANGES and effect not in kept)
-    return tuple(effect for effect in changing if not _is_private(effect.target, root))
+    return tuple(effect for effect in changing if not _is_private(effect.target, home, root))
 
 
-def _is_private(path: str, root: str) -> bool:
-    return not is_under(path, root) and any(is_under(path, place) for place in _PRIVATE)
+def _is_private(path: str, home: str, root: str) -> bool:
+    return not is_under(path, root) and any(is_under(path, place) for place in (*_PRIVATE, home))
 
 
-def _changes(findings: Findings, root: str) -> Iterator[str]:
-    for effect in changes(findings.effects, findings.kept, root):
+def _changes(findings: Findings, home: str, root: str) -> Iterator[str]:
+    for effect in changes(findings.effects, findings.kept, home=home, root=root):
         yield f"{_DOING[effect.kind]} {effect.target}"
     for danger, reason in findings.alarms:
         if danger > DangerLevel.LOW:
@@ -77,7 +91,7 @@ def _needs(findings: Findings, danger: Risk, home: str, root: str, allowed: Sequ
             level, reason = assess_effect(effect, home, root, allowed)
             if level > DangerLevel.LOW:
                 yield reason
-    for effect in changes(findings.effects, findings.kept, root):
+    for effect in changes(findings.effects, findings.kept, home=home, root=root):
         if why := _out_of_reach(effect, root):
             yield f"{_DOING[effect.kind]} {effect.target}, {why}"
 
@@ -94,6 +108,8 @@ def _out_of_reach(effect: Effect, root: str) -> str:
 def _needed_by(part: CommandPart) -> str:
     """By the name of the program, or of the program and its subcommand."""
     need = _NEEDS.get(part.program, "")
+    if _OFFLINE.intersection(part.argv) and need in ("", _NETWORK):
+        return ""
     if not need and part.program in _WITH_SUBCOMMANDS:
         words = [word for word in part.argv[1:] if word[:1] != "-"]
         need = _NEEDS.get(" ".join((part.program, *words[:1])), "") or _NEEDS.get(
@@ -110,7 +126,7 @@ _DOING = {
     EffectKind.SPEND: "spends",
 }
 _NEEDED_BY = {
-    "the network": """
+    _NETWORK: """
         ssh scp sftp ftp telnet nc ncat netcat socat nmap curl wget aria2c http xh rsh mosh lynx w3m ping ping6
         traceroute dig nslookup host whois gh glab hub aws gcloud gsutil az doctl heroku vercel netlify fly flyctl
         wrangler firebase ngrok twine pip/install pip/download pip/wheel pip/index pip/search pip3/install pip3/download

@@ -9,6 +9,7 @@ import itertools
 import os
 import stat
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.sandbox.integrity.baseline import Baseline
@@ -20,6 +21,9 @@ from toolreeve.sandbox.integrity.quarantine import Quarantine
 from toolreeve.sandbox.integrity.watch import Watch
 from toolreeve.sandbox.kernel.inotify import MOST_QUEUED
 from toolreeve.sandbox.layout import CoveredPaths
+
+MOST_UNREAD = 1_000
+"""Rules that name more files than this are not enforced by covers."""
 
 
 class IntegrityMonitor:
@@ -61,9 +65,19 @@ class IntegrityMonitor:
 
     def _walk(self) -> None:
         self._watch.start()
+        if self._guards.unread is not None and len(self._watch.sensitive()) > MOST_UNREAD:
+            self._watch.close()
+            self._guards = replace(self._guards, unread=None)
+            self._watch = Watch(self._guards)
+            self._watch.start()
         if self._quarantine is not None and self._baseline is not None:
             self._notices = settle_leftovers(self._watch, self._quarantine, self._guards)
             self._baseline.open()
+
+    @property
+    def hides_unread(self) -> bool:
+        """Whether what rules keep from being read is among the sensitive paths."""
+        return self.started and self._guards.unread is not None
 
     def take_notices(self) -> tuple[str, ...]:
         """For the next result: what was quarantined while no caller waited for it, and what is not watched."""

@@ -9,6 +9,7 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import PurePosixPath
 
 from toolreeve.core import guarded_paths as table
 from toolreeve.core.git_config import LARGEST
@@ -300,7 +301,8 @@ class Watch(Inventory):
         return self._is_named
 
     def _is_named(self, path: str) -> bool:
-        return self._guards.matters(os.path.basename(path).casefold()) or path in self._references
+        name = os.path.basename(path).casefold()
+        return self._guards.matters(name) or path in self._references or self._guards.is_unread(path)
 
     def _is_root(self, path: str) -> bool:
         return path in self._guards.roots or path in self._guards.readable
@@ -324,7 +326,7 @@ class Watch(Inventory):
         guard = self.guard_of(path)
         if self._is_hidden(path, guard):
             self._note_secret(self._secrets, path, _signature(found))
-        elif self._guards.sensitive(path, is_folder=_is_folder(path, found)) and self._needs_cover(path, guard):
+        elif self._is_sensitive(path, found) and self._needs_cover(path, guard):
             self._note_secret(self._sensitive, path, _signature(found))
         if guard is None or _is_ordinary(guard, path, found):
             if path in self._known:  # no longer a link
@@ -341,6 +343,12 @@ class Watch(Inventory):
     def _is_hidden(self, path: str, guard: Guarded | None) -> bool:
         """Whether it needs a cover of its own. A branch may have the name of a secret file."""
         return self._guards.hidden(path) is not None and self._needs_cover(path, guard)
+
+    def _is_sensitive(self, path: str, found: os.stat_result) -> bool:
+        """What lies in a sensitive directory needs no cover of its own."""
+        if not self._guards.sensitive(path, is_folder=_is_folder(path, found)):
+            return False
+        return not (self._sensitive and any(str(above) in self._sensitive for above in PurePosixPath(path).parents))
 
     def _needs_cover(self, path: str, guard: Guarded | None) -> bool:
         directory = os.path.dirname(path)
