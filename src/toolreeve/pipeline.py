@@ -107,8 +107,10 @@ class Pipeline:
             await self.expect(call)
         tool = self.registry.resolve(call.tool, hidden=call.peer is not None)
         meta.tool = tool.spec.name
+        entry.marks.append(self.clock())
         args = tool.input.parse(client_arguments(call.tool, call.args))
         action = entry.action = Action(call, tool, args, self.services.files)
+        entry.marks.append(self.clock())
         if tool.blocking:
             await self._load(action, entry)
         else:
@@ -119,6 +121,7 @@ class Pipeline:
             await self.flow.prepare(action)
         meta.verdict = self._decide(action)
         entry.shadow = decide_shadow(action, meta.verdict, self.policy())
+        entry.marks.append(self.clock())
         if meta.verdict.decision is Decision.ALLOW and meta.verdict.runs is not Confinement.WORK:
             output = await self.confinement.run(action, entry)
             if output is not None:
@@ -146,6 +149,8 @@ class Pipeline:
                 await self.journal.intend(entry)
             self.events.started(entry)
             begun = self.clock()
+            if not entry.executed:
+                entry.marks.append(begun - entry.waited)
             bounds = partial(self._bounds, action, entry, over_layers=over_layers)
             try:
                 output = await self.executor.run(action, meta, bounds)

@@ -60,6 +60,7 @@ async def test_a_call_is_recorded_with_all_that_matters(tmp_path: Path) -> None:
         "message": "",
         "duration_ms": 0.25,
         "waited_ms": 0.0,
+        "stages_ms": [],
         "attempts": 1,
         "cached": False,
         "truncated": False,

@@ -22,7 +22,8 @@ class Entry:
     durable and an outcome must follow. `only` are the paths of the changes that a person allowed to keep; None for
     all. `preview` is what a trial of the call changed, for the question about it.
     `tried` is the confined run before the call was asked about. `shadow` is what rules that are not enforced would have
-    decided, if something else."""
+    decided, if something else. `marks` are the ends of the stages so far: resolve, validate, decide, admit; without the
+    wait for a person."""
 
     __slots__ = (
         "action",
@@ -31,6 +32,7 @@ class Entry:
         "crash",
         "executed",
         "intended",
+        "marks",
         "meta",
         "only",
         "outcome",
@@ -45,6 +47,7 @@ class Entry:
         self.call = call
         self.at = at
         self.started = started
+        self.marks = [started]
         self.executed = 0.0
         self.waited = 0.0
         self.crash = ""

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -195,6 +196,7 @@ class Journal:
             "message": "" if failure is None else failure.message,
             "duration_ms": meta.duration_ms,
             "waited_ms": meta.waited_ms,
+            "stages_ms": [round((end - start) * 1000, 3) for start, end in pairwise(entry.marks)],
             "attempts": meta.attempts,
             "cached": meta.cached,
             "truncated": meta.truncated,

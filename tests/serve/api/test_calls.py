@@ -32,6 +32,7 @@ async def test_a_call_is_shown_with_its_stages_result_and_copies(world: World) -
 
     assert [each["name"] for each in shown["stages"]][:3] == ["resolve", "validate", "decide"]
     assert {each["name"] for each in shown["stages"] if each["state"] == "skipped"} == {"approve", "recover"}
+    assert {each["name"] for each in shown["stages"] if each["ms"] is None} == {"approve", "recover", "record"}
     assert (shown["args"], shown["result"]["data"]["result"]) == ({"expression": "6 * 7"}, 42)
     assert shown["copy"]["cli"] == """toolreeve call calculate --json '{"expression":"6 * 7"}'"""
     assert missing.status_code == 404

@@ -113,7 +113,7 @@ async def show_call(request: ApiRequest, call_id: str) -> CallDetail:
     return {
         **row,
         "args": args if visible and isinstance(args, dict) else None,
-        "stages": stages_of(row),
+        "stages": stages_of(row, last.body.get("stages_ms")),
         "result": request.services.results.get(last.call_id) if visible else None,
         "records": [_shown(each, visible=visible) for each in records],
         "trial": trial if visible and isinstance(trial, dict) else None,
@@ -177,17 +177,26 @@ def is_own(request: ApiRequest, call: ToolCall) -> bool:
     return call.session.startswith(own_sessions(request.credential))
 
 
-def stages_of(row: CallRow) -> list[CallStage]:
-    """The road as far as the call came, by its record."""
+def stages_of(row: CallRow, times: Any = None) -> list[CallStage]:
+    """The road as far as the call came, by its record; `times` are those of the stages before it ran, in order."""
+    known = [each for each in times if isinstance(each, int | float)] if isinstance(times, list) else []
+    took = dict(zip(("resolve", "validate", "decide", "admit"), known, strict=False))
     decision = row["decision"]
     asked = decision is not None and decision["effect"] == "ask"
     ran = row["attempts"] > 0 or row["cached"]
     return [
-        _stage("resolve", done=row["code"] != ErrorCode.TOOL_NOT_FOUND, note=row["tool"]),
-        _stage("validate", done=row["code"] != ErrorCode.INVALID_PARAMS or decision is not None),
-        _stage("decide", done=decision is not None, note="" if decision is None else decision["reason"]),
+        _stage("resolve", ms=took.get("resolve"), done=row["code"] != ErrorCode.TOOL_NOT_FOUND, note=row["tool"]),
+        _stage(
+            "validate", ms=took.get("validate"), done=row["code"] != ErrorCode.INVALID_PARAMS or decision is not None
+        ),
+        _stage(
+            "decide",
+            ms=took.get("decide"),
+            done=decision is not None,
+            note="" if decision is None else decision["reason"],
+        ),
         _stage("approve", done=ran, ms=row["wait_ms"], note=row["approved_by"] or "", skipped=not asked),
-        _stage("admit", done=ran, skipped=not ran),
+        _stage("admit", ms=took.get("admit"), done=ran, skipped=not ran),
         _stage("execute", done=row["outcome"] == "done", ms=row["duration_ms"], note=row["code"], skipped=not ran),
         _stage("recover", done=ran, skipped=row["outcome"] != "failed"),
         _stage("record", done=True, note=f"record {row['seq']}"),
