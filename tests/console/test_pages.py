@@ -126,6 +126,25 @@ def test_a_phone_shows_one_pane_at_a_time_and_the_answer_at_the_bottom(open_page
     expect(page.get_by_role("navigation", name="Pages, short")).to_be_visible()
 
 
+def test_a_client_is_adopted_and_hooked_with_a_click_after_its_change_was_shown(
+    server: ConsoleServer, open_page: OpenPage
+) -> None:
+    settings = server.home / ".codex/config.toml"
+    settings.parent.mkdir()
+    settings.write_text('[mcp_servers.docs]\ncommand = "docs-server"\n')
+    page = open_page("/setup/clients")
+    change = page.locator("section").filter(has_text="Adopt Codex: what would change")
+    expect(change).to_contain_text("docs-server")
+    change.get_by_role("button", name="Adopt").click()
+    expect(change).to_have_count(0)
+    page.get_by_role("row").filter(has_text="hooks.json").get_by_role("button").click()
+    page.get_by_role("button", name="Install").click()
+    expect(page.get_by_role("row").filter(has_text="hooks.json")).to_contain_text("installed")
+
+    assert "toolreeve" in settings.read_text()
+    assert (settings.parent / "hooks.json").is_file()
+
+
 def test_keys_and_the_palette_reach_every_page(open_page: OpenPage) -> None:
     page = open_page("/inbox")
     expect(page.locator("h1")).to_have_text("Inbox")

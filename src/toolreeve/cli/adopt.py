@@ -60,7 +60,7 @@ def adopt(names: Sequence[str], trust: Sequence[str], **flags: bool) -> int:
     if flags["force"]:
         raise click.UsageError("--force needs --undo")
     count = flags["count"] or not (flags["dry_run"] or flags["no_count"])
-    plan = partial(_plan, current().configuration(), names, project=flags["project"], search=flags["search"])
+    plan = partial(make_plan, current().configuration(), names, project=flags["project"], search=flags["search"])
     chosen = _trust(current(), plan(), trust, dry_run=flags["dry_run"])
     return _adopt(current(), partial(plan, trust=chosen), dry_run=flags["dry_run"], search=flags["search"], count=count)
 
@@ -85,7 +85,7 @@ def _trust(options: Options, plan: "AdoptionPlan", given: Sequence[str], *, dry_
 def _question(name: str, plan: "AdoptionPlan") -> str:
     entry = plan.added[name]
     target = entry.get("url") or " ".join([str(entry.get("command", "")), *map(str, entry.get("args", ()))])
-    return f"How far do you trust the server {name!r} ({_redact(target, plan.secrets)})?"
+    return f"How far do you trust the server {name!r} ({redact_diff(target, plan.secrets)})?"
 
 
 def _adopt(options: Options, make: "Callable[[], AdoptionPlan]", *, dry_run: bool, search: bool, count: bool) -> int:
@@ -98,7 +98,7 @@ def _adopt(options: Options, make: "Callable[[], AdoptionPlan]", *, dry_run: boo
     with nullcontext() if dry_run else backups.locked():
         plan = make()
         if plan.changes and not dry_run:
-            folder, outcomes = _write(backups, plan, found.user_file)
+            folder, outcomes = write_plan(backups, plan, found.user_file)
     tokens = _measure(options, plan) if count and plan.servers else None
     if options.json:
         print_json(_as_json(plan, outcomes, folder, tokens, dry_run=dry_run))
@@ -111,7 +111,7 @@ def _adopt(options: Options, make: "Callable[[], AdoptionPlan]", *, dry_run: boo
     return ExitStatus.TOOL_ERROR if failed or any(row.problem for row in plan.rows) else ExitStatus.OK
 
 
-def _write(backups: "Backups", plan: "AdoptionPlan", user_file: Path) -> "tuple[Path | None, list[ChangeOutcome]]":
+def write_plan(backups: "Backups", plan: "AdoptionPlan", user_file: Path) -> "tuple[Path | None, list[ChangeOutcome]]":
     for row in plan.rows:
         if row.workspace is not None:
             try:
@@ -122,7 +122,7 @@ def _write(backups: "Backups", plan: "AdoptionPlan", user_file: Path) -> "tuple[
     return backups.apply(plan.changes, private=[user_file])
 
 
-def _plan(
+def make_plan(
     found: "Configuration",
     names: Sequence[str],
     *,
@@ -151,27 +151,6 @@ def _plan(
         )
     except ConfigError as problem:
         raise ConfigError(problem.problem, source=user_file, fix=problem.fix) from None
-
-
-def list_clients(found: "Configuration") -> list[dict[str, Any]]:
-    """The configuration files of other clients: the servers that an adoption would move, and the change as a diff."""
-    from toolreeve.adopt.clients import CLIENTS
-
-    plan = _plan(found, (), project=False, search=True)
-    names = {client.title: name for name, client in CLIENTS.items()}
-    diffs = {change.path: _redact("".join(diff_lines(change)), plan.secrets) for change in plan.changes}
-    return [
-        {
-            "client": row.client,
-            "file": str(row.path),
-            "state": "found" if row.adopted else "settled",
-            "servers": [name for name, _ in row.adopted],
-            "problem": row.problem,
-            "preview": diffs.get(row.path),
-            "command": f"toolreeve adopt --client {names[row.client]}",
-        }
-        for row in plan.rows
-    ]
 
 
 def _default_workspace(found: "Configuration") -> Path | None:
@@ -253,7 +232,7 @@ def _show(
         return
     if dry_run:
         for change in plan.changes:
-            print_text(_redact("".join(diff_lines(change)), plan.secrets))
+            print_text(redact_diff("".join(diff_lines(change)), plan.secrets))
     rows = [
         (row.client, str(row.path), str(len(row.adopted)), report.cell(row), _result(row, failures, dry_run=dry_run))
         for row in plan.rows
@@ -264,7 +243,7 @@ def _show(
     print_table(options, ("client", "file", "servers", "tokens", "result"), rows)
     for row in plan.rows:
         for text in _comments(row):
-            note(_redact(f"{row.path}: {text}", plan.secrets))
+            note(redact_diff(f"{row.path}: {text}", plan.secrets))
     if dry_run and plan.secrets:
         note("[redacted] hides possible secrets in this output; they would be moved unchanged")
     if plan.servers:
@@ -312,7 +291,7 @@ def diff_lines(change: "FileChange") -> Iterator[str]:
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
 
 
-def _redact(diff: str, secrets: Collection[str]) -> str:
+def redact_diff(diff: str, secrets: Collection[str]) -> str:
     """Without the secrets of the adopted servers, and without what looks like one in the lines around them."""
     from toolreeve.core.secrets.redactor import Redactor
 

@@ -45,7 +45,7 @@ def install(client: str, *, dry_run: bool) -> int:
     from toolreeve.adopt.hook_files import HOOKED, plan_install
 
     chosen = HOOKED[client]
-    change = plan_install(chosen, _home(), own_program())
+    change = plan_install(chosen, user_home(), own_program())
     status = _apply(chosen, change, done="installed", dry_run=dry_run)
     if chosen.after and status == ExitStatus.OK and not dry_run:
         note(chosen.after)
@@ -60,7 +60,7 @@ def remove(client: str, *, dry_run: bool) -> int:
     from toolreeve.adopt.hook_files import HOOKED, plan_removal
 
     chosen = HOOKED[client]
-    return _apply(chosen, plan_removal(chosen, _home()), done="removed", dry_run=dry_run)
+    return _apply(chosen, plan_removal(chosen, user_home()), done="removed", dry_run=dry_run)
 
 
 @hooks.command()
@@ -69,7 +69,7 @@ def status(clients: Sequence[str]) -> int:
     """Show for which clients the hook is installed."""
     from toolreeve.adopt.hook_files import HOOKED
 
-    rows = [_describe(HOOKED[name]) for name in clients or NAMES]
+    rows = [describe_hook(HOOKED[name]) for name in clients or NAMES]
     if current().json:
         print_json({"clients": rows})
     else:
@@ -78,19 +78,19 @@ def status(clients: Sequence[str]) -> int:
     return ExitStatus.TOOL_ERROR if any(row["state"] == "unreadable" for row in rows) else ExitStatus.OK
 
 
-def _describe(client: "HookedClient") -> dict[str, Any]:
+def describe_hook(client: "HookedClient") -> dict[str, Any]:
     from toolreeve.adopt.hook_files import find_installed
 
     events: tuple[str, ...] = ()
     try:
-        events = find_installed(client, _home())
+        events = find_installed(client, user_home())
         state = "installed" if set(events) >= set(client.events) else "in part"
         if not events:
             state = "absent"
     except ConfigError as problem:
         note(str(problem))
         state = "unreadable"
-    return {"client": client.name, "state": state, "events": events, "file": str(_home() / client.file)}
+    return {"client": client.name, "state": state, "events": events, "file": str(user_home() / client.file)}
 
 
 def _apply(client: "HookedClient", change: "FileChange | None", *, done: str, dry_run: bool) -> int:
@@ -116,7 +116,7 @@ def _apply(client: "HookedClient", change: "FileChange | None", *, done: str, dr
     return ExitStatus.OK
 
 
-def _home() -> Path:
+def user_home() -> Path:
     from toolreeve.config.xdg import home
 
     return Path(home(os.environ))

@@ -1,10 +1,9 @@
 """`toolreeve serve`: all doors on one port; without tokens, on loopback only."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -60,6 +59,7 @@ async def _serve(
     import time
 
     from toolreeve.approval.channels.inbox import InboxChannel
+    from toolreeve.cli.local_setup import new_local_setup
     from toolreeve.cli.runtime import new_runtime
     from toolreeve.hook.server import serve_hooks
     from toolreeve.runtime.channels import new_terminal_channel
@@ -89,15 +89,13 @@ async def _serve(
     views = ToolViews(new_view(runtime, tools=tools, search=search))
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
-    doctor = partial(doctor_rows, options)
-    clients = partial(_clients, options)
     oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     async with (
         runtime,
         serve_hooks(options.configuration(), runtime.internals.journal, runtime.internals.flow),
         new_application(
-            runtime, access, views, limits, inbox=inbox, oidc=oidc, doctor=doctor, clients=clients
+            runtime, access, views, limits, inbox=inbox, oidc=oidc, setup=new_local_setup(options)
         ) as application,
     ):
         note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}" + (f", A2A at {url}/a2a" if has_a2a() else ""))
@@ -108,15 +106,3 @@ async def _serve(
         note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")
         with announce(Path(options.configuration().settings.state.dir), url):
             await HttpServer(application, limits).serve([place])
-
-
-async def doctor_rows(options: Options) -> Sequence[Mapping[str, Any]]:
-    from toolreeve.cli.doctor.command import run_checks
-
-    return [check.to_dict() for check in await asyncio.to_thread(lambda: list(run_checks(options, fix=False)))]
-
-
-async def _clients(options: Options) -> Sequence[Mapping[str, Any]]:
-    from toolreeve.cli.adopt import list_clients
-
-    return await asyncio.to_thread(list_clients, options.configuration())

@@ -21,7 +21,7 @@ from toolreeve.serve.api.catalogue import ENDPOINTS
 from toolreeve.serve.api.events import serve_events
 from toolreeve.serve.api.router import ApiRouter
 from toolreeve.serve.api.running import RunningCalls
-from toolreeve.serve.api.services import ApiServices, Rows, no_rows
+from toolreeve.serve.api.services import ApiServices, LocalSetup
 from toolreeve.serve.app import MCP, WEBSOCKETS, Application
 from toolreeve.serve.approval_page import ApprovalPage
 from toolreeve.serve.console_files import ConsoleFiles
@@ -53,10 +53,9 @@ async def new_application(
     *,
     inbox: InboxChannel | None = None,
     oidc: OidcSettings | None = None,
-    doctor: Rows = no_rows,
-    clients: Rows = no_rows,
+    setup: LocalSetup | None = None,
 ) -> AsyncIterator[Application]:
-    """For a started runtime. `inbox` is its channel to the console; `doctor` and `clients` are as in `ApiServices`."""
+    """For a started runtime. `inbox` is its channel to the console."""
     handlers = new_handlers(reeve)
     mcp = McpHttpDoor(handlers, views, limits.sessions)
     feed = EventFeed(reeve.audit, reeve.bus, reeve.approvals)
@@ -70,8 +69,7 @@ async def new_application(
         now=time.time,
         started=time.time(),
         inbox=inbox or InboxChannel(),
-        doctor=doctor,
-        clients=clients,
+        setup=setup or LocalSetup(),
     )
     webhooks = WebhookDispatcher(reeve, reeve.internals.store.webhooks, draw=random.random)
     _watch(services, webhooks)

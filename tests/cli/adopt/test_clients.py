@@ -8,8 +8,10 @@ import pytest
 from tests.cli.adopt.homes import CLAUDE, own, put
 from tests.cli.conftest import Shell
 from toolreeve.adopt.clients import CLIENTS
-from toolreeve.cli.adopt import NAMES, list_clients
+from toolreeve.cli.adopt import NAMES
+from toolreeve.cli.local_setup import adopt_client, install_hook, list_clients, list_hooks
 from toolreeve.cli.options import Options
+from toolreeve.core.errors import ToolreeveError
 
 
 def test_every_client_can_be_named() -> None:
@@ -173,3 +175,40 @@ def test_clients_are_listed_with_the_change_that_adoption_would_make(installed: 
     assert "-" in found["preview"]
     assert {row["state"] for row in after} == {"settled"}
     assert (installed.home / ".claude.json").read_text() != CLAUDE
+
+
+def test_a_client_is_adopted_only_as_it_was_shown(installed: Shell) -> None:
+    found = Options().configuration()
+    codex = installed.home / ".codex/config.toml"
+    shown = next(row for row in list_clients(found) if row["id"] == "codex")
+    before = codex.read_text()
+    codex.write_text(f"# edited since\n{before}")
+    late = adopt_client(found, "codex", shown["version"])
+    edited = codex.read_text()
+    again = next(row for row in list_clients(found) if row["id"] == "codex")
+    done = adopt_client(found, "codex", again["version"])
+
+    assert (late, edited) == (None, f"# edited since\n{before}")
+    assert done is not None
+    assert str(codex) in done
+    assert "toolreeve" in codex.read_text()
+    assert (installed.home / ".claude.json").read_text() == CLAUDE
+    assert installed.run("adopt", "--undo").status == 0
+    assert codex.read_text() == edited
+
+
+def test_a_hook_is_shown_and_installed(installed: Shell) -> None:
+    found = Options().configuration()
+    before = {row["client"]: row for row in list_hooks()}
+    done = install_hook(found, "codex", before["codex"]["version"])
+    after = {row["client"]: row for row in list_hooks()}
+
+    assert (before["codex"]["state"], after["codex"]["state"], after["codex"]["preview"]) == (
+        "absent",
+        "installed",
+        None,
+    )
+    assert done == [before["codex"]["file"]]
+    assert install_hook(found, "codex", before["codex"]["version"]) is None
+    with pytest.raises(ToolreeveError, match="claude-code, codex, gemini"):
+        install_hook(found, "zed", "any")

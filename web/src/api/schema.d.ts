@@ -384,6 +384,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clients/{client}/adopt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move a client's MCP servers behind Toolreeve, exactly as shown. Their tools are asked about.
+         * @description Needs the scope `manage`.
+         */
+        post: operations["adopt_client"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/config": {
         parameters: {
             query?: never;
@@ -438,6 +458,46 @@ export interface paths {
         get: operations["stream_events"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The clients whose own tools a hook can decide about, and where it is installed.
+         * @description Needs the scope `call`.
+         */
+        get: operations["list_hooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/hooks/{client}/install": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Install the hook in a client, exactly as shown.
+         * @description Needs the scope `manage`.
+         */
+        post: operations["install_hook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -922,7 +982,7 @@ export interface paths {
         get: operations["list_tokens"];
         put?: never;
         /**
-         * Make a token. From the first on, every request needs one, or a browser's session.
+         * Make a token, for no more than the credential may do itself. From the first on, every request needs one, or a browser's session.
          * @description Needs the scope `manage`.
          */
         post: operations["add_token"];
@@ -1579,6 +1639,14 @@ export interface components {
              */
             stop_on_error: boolean;
         };
+        /** ChangeBody */
+        ChangeBody: {
+            /**
+             * Version
+             * @description That of the change that was shown.
+             */
+            version: string;
+        };
         /** CheckBody */
         CheckBody: {
             /**
@@ -1586,6 +1654,11 @@ export interface components {
              * @description A policy file, in YAML.
              */
             policy: string;
+        };
+        /** ClientChanged */
+        ClientChanged: {
+            /** Files */
+            files: string[];
         };
         /** ClientList */
         ClientList: {
@@ -1737,6 +1810,36 @@ export interface components {
             hits: components["schemas"]["RuleHits"][];
             /** Whole */
             whole: boolean;
+        };
+        /** HookList */
+        HookList: {
+            /** Hooks */
+            hooks: components["schemas"]["HookRow"][];
+        };
+        /**
+         * HookRow
+         * @description `preview` is the change that installs it; `version` is what an installation must name.
+         */
+        HookRow: {
+            /** Client */
+            client: string;
+            /** Title */
+            title: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "installed" | "in part" | "absent" | "unreadable";
+            /** Events */
+            events: string[];
+            /** File */
+            file: string;
+            /** Preview */
+            preview: string | null;
+            /** Version */
+            version: string;
+            /** Command */
+            command: string;
         };
         /**
          * NewToken
@@ -3357,6 +3460,50 @@ export interface operations {
             };
         };
     };
+    adopt_client: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientChanged"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
     show_config: {
         parameters: {
             query?: never;
@@ -3456,6 +3603,88 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    list_hooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HookList"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    install_hook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBody"];
+            };
+        };
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientChanged"];
                 };
             };
             /** @description The error */

@@ -8,7 +8,6 @@ import asyncio
 import shutil
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,8 +51,8 @@ def demo(*, port: int, ends: bool) -> int:
 async def _demo(folder: Path, place: "socket.socket", *, ends: bool) -> None:
     from toolreeve.approval.channels.inbox import InboxChannel
     from toolreeve.cli.demo.story import new_tasks, web_site, write_shop
+    from toolreeve.cli.local_setup import new_local_setup
     from toolreeve.cli.options import Options
-    from toolreeve.cli.serve import doctor_rows
     from toolreeve.config.sections.serve import Serve
     from toolreeve.serve.access import new_access_control
     from toolreeve.serve.app import HttpServer
@@ -72,8 +71,8 @@ async def _demo(folder: Path, place: "socket.socket", *, ends: bool) -> None:
         reeve = _new_runtime(folder, inbox, site=page.split("/")[2])
         views = ToolViews(new_view(reeve, search=False))
         access = new_access_control(host, Tokens())
-        doctor = partial(doctor_rows, Options(loaded=reeve.configuration))
-        async with reeve, new_application(reeve, access, views, limits, inbox=inbox, doctor=doctor) as application:
+        setup = new_local_setup(Options(loaded=reeve.configuration), is_demo=True)
+        async with reeve, new_application(reeve, access, views, limits, inbox=inbox, setup=setup) as application:
             link = await new_link(reeve.internals.store.credentials, time.time(), f"http://{host}:{port}")
             note(f"a shop to work in: {folder / 'shop'}")
             note(f"open the console, for one login:\n{link}")

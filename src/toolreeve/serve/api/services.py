@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.approval.channels.inbox import InboxChannel
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.serve.api.visibility import RecordView
 from toolreeve.serve.tokens import Credential, Tokens
 
@@ -25,6 +26,26 @@ async def no_rows() -> Sequence[Mapping[str, Any]]:
     return ()
 
 
+Change = Callable[[str, str], Awaitable[Sequence[str] | None]]
+"""By the name of a client and the version that was shown: the files that were changed; None if it is another one now.
+Raises ToolreeveError."""
+
+
+async def no_change(client: str, version: str) -> Sequence[str] | None:  # noqa: ARG001
+    raise ToolreeveError("this server changes no clients; run `toolreeve adopt` or `toolreeve hooks install`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSetup:
+    """What the command line knows of this machine: checks, MCP clients and their hooks, and how to change them."""
+
+    doctor: Rows = no_rows
+    clients: Rows = no_rows
+    hooks: Rows = no_rows
+    adopt: Change = no_change
+    install: Change = no_change
+
+
 @dataclass(slots=True)
 class ChainState:
     """What the last verification of the record found; None before the first."""
@@ -36,8 +57,6 @@ class ChainState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiServices:
-    """`doctor` runs the checks, `clients` lists the MCP clients of this machine; both belong to the command line."""
-
     reeve: "Toolreeve"
     views: "ToolViews"
     tokens: Tokens
@@ -45,8 +64,7 @@ class ApiServices:
     running: "RunningCalls"
     now: Callable[[], float]
     results: "RecentResults"
-    doctor: Rows = no_rows
-    clients: Rows = no_rows
+    setup: LocalSetup = field(default_factory=LocalSetup)
     started: float = 0.0
     inbox: InboxChannel = field(default_factory=InboxChannel)
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)

@@ -1,13 +1,16 @@
 """Endpoints about the server: status, session, doctor, configuration and clients."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from toolreeve.config.fields import setting_fields, value_at
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.serve.api.approvals import count_pending
-from toolreeve.serve.api.endpoint import ApiRequest, Endpoints
+from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints
+from toolreeve.serve.api.problems import Problem
+from toolreeve.serve.api.services import Change
 from toolreeve.serve.exchange import CONNECTION
 from toolreeve.serve.tokens import AccessScope
 
@@ -71,6 +74,31 @@ class ClientList(TypedDict):
     clients: list[dict[str, Any]]
 
 
+class HookRow(TypedDict):
+    """`preview` is the change that installs it; `version` is what an installation must name."""
+
+    client: str
+    title: str
+    state: Literal["installed", "in part", "absent", "unreadable"]
+    events: list[str]
+    file: str
+    preview: str | None
+    version: str
+    command: str
+
+
+class HookList(TypedDict):
+    hooks: list[HookRow]
+
+
+class ChangeBody(Body):
+    version: Annotated[str, Field(min_length=1, max_length=64, description="That of the change that was shown.")]
+
+
+class ClientChanged(TypedDict):
+    files: list[str]
+
+
 @system.get("/status")
 async def show_status(request: ApiRequest) -> StatusReport:
     """The state of this server."""
@@ -122,7 +150,7 @@ async def end_session(request: ApiRequest) -> None:
 @system.get("/doctor", AccessScope.CALL)
 async def run_doctor(request: ApiRequest) -> DoctorReport:
     """DoctorCheck what is enforced here, what is not, and how to fix it."""
-    found = await request.services.doctor()
+    found = await request.services.setup.doctor()
     checks: list[Any] = [{**each, "state": each["status"]} for each in found]
     return {"checks": [{key: each[key] for key in DoctorCheck.__annotations__} for each in checks]}  # type: ignore[misc]
 
@@ -147,4 +175,32 @@ async def show_config(request: ApiRequest) -> SettingList:
 @system.get("/clients", AccessScope.CALL)
 async def list_clients(request: ApiRequest) -> ClientList:
     """The MCP clients of this machine, and whether they use Toolreeve."""
-    return {"clients": [dict(each) for each in await request.services.clients()]}
+    return {"clients": [dict(each) for each in await request.services.setup.clients()]}
+
+
+@system.post("/clients/{client}/adopt", AccessScope.MANAGE)
+async def adopt_client(request: ApiRequest, client: str, body: ChangeBody) -> ClientChanged:
+    """Move a client's MCP servers behind Toolreeve, exactly as shown. Their tools are asked about."""
+    return await _change(request, "adopted", client, body, request.services.setup.adopt)
+
+
+@system.get("/hooks", AccessScope.CALL)
+async def list_hooks(request: ApiRequest) -> HookList:
+    """The clients whose own tools a hook can decide about, and where it is installed."""
+    found: Any = [dict(each) for each in await request.services.setup.hooks()]
+    return {"hooks": found}
+
+
+@system.post("/hooks/{client}/install", AccessScope.MANAGE)
+async def install_hook(request: ApiRequest, client: str, body: ChangeBody) -> ClientChanged:
+    """Install the hook in a client, exactly as shown."""
+    return await _change(request, "hook installed", client, body, request.services.setup.install)
+
+
+async def _change(request: ApiRequest, what: str, client: str, body: ChangeBody, apply: Change) -> ClientChanged:
+    files = await apply(client, body.version)
+    if files is None:
+        raise Problem(409, f"what would change for {client!r:.100} is no longer what was shown; look at it again")
+    user = request.credential.principal.user
+    await request.services.reeve.internals.journal.note("setup", {what: client, "files": list(files), "user": user})
+    return {"files": list(files)}
