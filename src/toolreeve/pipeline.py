@@ -228,7 +228,7 @@ class Pipeline:
             entry.meta.verdict = verdict
         _refuse_denied(verdict)
         if action.flow is not None:
-            await self.flow.approved(action, verdict, by=approval.by)
+            await self.flow.approved(action, verdict, by=approval.by, known=approval.know)
         return action
 
     def _refuse_guarded(self, action: Action) -> None:

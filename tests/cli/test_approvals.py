@@ -360,3 +360,9 @@ def test_history_tells_who_decided_and_what_is_pending(shell: Shell) -> None:
     assert decision["optionId"] == "deny"
     assert len(found["pendingPermissions"]) == 1
     assert "1 decision, 1 pending" in printed.err
+
+
+def test_only_a_recipient_is_kept_as_known(shell: Shell) -> None:
+    refused = shell.run("approvals", "allow", "--yes", pending(shell), "--know")
+
+    assert (refused.status, "no recipient" in refused.err) == (2, True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from tests.upstream.server_tables import descendants, light, tool
 from tests.world import World
 from toolreeve import ErrorCode, Toolreeve, ToolResult
-from toolreeve.config import Policy
 from toolreeve.core.call import ToolCall
 
 SERVERS = 20
@@ -69,9 +68,7 @@ async def test_every_call_is_answered_and_nothing_leaks_while_servers_die(world:
     tables = {f"s{number}": light(OFFER, danger="safe" if number % 2 else "low") for number in range(SERVERS)}
     before, children = descriptors(), descendants()
 
-    # Nobody vouches for the numbers here: with information flow on, each would be asked about.
-    settings = world.settings(policy=Policy(flow="off"))
-    async with world.reeve(mcp_servers=tables, settings=settings) as reeve:
+    async with world.reeve(mcp_servers=tables) as reeve:
         killer = Killer(reeve, seed=5)
         results = await round_of(reeve, killer, 0, CALLS // 2)
         held, settled = descriptors(), memory()

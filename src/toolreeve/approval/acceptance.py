@@ -39,6 +39,7 @@ class Acceptance:
             args=answer.args,
             digest=request.digest,
             only=answer.only,
+            know=answer.know,
         )
         if answer.args is not None or answer.only is not None:
             return once  # grants are about the call that was asked and all that it changes

@@ -60,6 +60,7 @@ def describe_question(request: Request, *, home: str = "") -> dict[str, Any]:
         "trial": facts.get("trial") or ({"preview": request.preview} if request.tried else None),
         "provenance": list(facts.get("provenance", ())),
         "requested": facts.get("requested", ""),
+        "knowable": list(request.knowable),
         "grants": _grants(request),
         "digest": request.digest,
         "channels": list(facts.get("channels", ())),

@@ -159,6 +159,8 @@ def _find_obstacle(
         return NotAllowed(reason=f"not always: {request.withheld}")
     if not 0 <= answer.choice < max(1, len(request.choices)):
         return Invalid(problem=f"choice {answer.choice} was not offered")
+    if answer.know and (not request.knowable or answer.args is not None):
+        return Invalid(problem="no recipient of this very call can be kept as known: leave out `know`")
     return None
 
 

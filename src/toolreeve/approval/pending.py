@@ -207,6 +207,7 @@ def write_answer(answer: Answer, request: Request | None = None) -> Record:
         "args": None if answer.args is None else dict(answer.args),
         "expires": answer.expires,
         "uses": answer.uses,
+        "know": answer.know,
         **({} if answer.only is None else {"only": list(answer.only)}),
     }
 
@@ -227,6 +228,7 @@ def read_answer(request: Request, record: Record) -> Answer:
         expires=record.get("expires"),
         uses=record.get("uses"),
         only=record.get("only"),
+        know=record.get("know", False),
     )
     return replace(allowed, channel=record.get("channel", ""))
 

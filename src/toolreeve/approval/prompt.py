@@ -34,6 +34,7 @@ def describe(request: Request, *, whole: bool = False, more: str = MORE) -> str:
         lines.append("  Changed on trial, kept if you approve:" if request.tried else "  Change:")
         lines += _block(request.preview, SHOWN_CHARACTERS * 8, SHOWN_DIFF_LINES, more, whole=whole)
     lines.append(f"  Asked because: {one_line(_why(request))}")
+    lines += _origins(request)
     lines.append(f"  Caller: {one_line(_who(request))}")
     if whole and len(request.choices) > 1:
         lines.append("  For this session or always it may cover:")
@@ -68,6 +69,25 @@ def _why(request: Request) -> str:
     verdict = request.verdict
     rule = f" (rule {verdict.rule})" if verdict.rule else ""
     return f"{verdict.reason}{rule}"
+
+
+def _origins(request: Request) -> Iterator[str]:
+    """Which values nobody vouches for, and where they stand. Foreign text is behind the gutter, never in a sentence."""
+    for each in request.facts.get("provenance", ()):
+        value = f"{one_line(each['parameter'])}: {one_line(each['value'])}" if each["value"] else "This call"
+        yield f"  {value} - {one_line(each['why'])}"
+        if each["lookalike"]:
+            yield f"    Not the same as {one_line(each['lookalike'])}, which the user named."
+        if each["source"]:
+            field = f", {one_line(each['field'])}" if each["field"] else ""
+            yield f"    It stands in what {one_line(each['source'])} returned{field} (foreign text):"
+            yield f"{GUTTER}{one_line(each['excerpt'])}"
+        elif each["value"]:
+            yield "    It stands in nothing that was read: the model made it up or decoded it."
+    if request.facts.get("requested"):
+        yield f"  The user asked: {one_line(request.facts['requested'])}"
+    if request.knowable:
+        yield f"  May become known, so that it is not asked about again: {', '.join(map(one_line, request.knowable))}"
 
 
 def _who(request: Request) -> str:

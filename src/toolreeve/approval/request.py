@@ -42,7 +42,8 @@ class Answer:
     """A person's answer, given on `channel` by the principal `approver`; `by` names both. The model reads `note`;
     `args` are the arguments as the person edited them. `choice` is the number, from 0, of what the session or always
     shall cover, `expires` until when, in seconds since the epoch, and `uses` how often in the session, this call
-    included. `only` are the paths, or folders, of the changes to keep, of those that a command makes; None for all."""
+    included. `only` are the paths, or folders, of the changes to keep, of those that a command makes; None for all.
+    `know` keeps the recipients of the question as known ones."""
 
     granted: bool
     by: str = ""
@@ -54,6 +55,7 @@ class Answer:
     expires: float | None = None
     uses: int | None = None
     only: tuple[str, ...] | None = None
+    know: bool = False
     channel: str = ""
     approver: str = ""
 
@@ -75,6 +77,7 @@ class Approval:
     remembered: str = ""
     problem: str = ""
     only: tuple[str, ...] | None = None
+    know: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,14 @@ class Request:
         return f"Tool {self.tool!r} (danger={self.danger.value})"
 
     @property
+    def knowable(self) -> tuple[str, ...]:
+        """The recipients that nobody vouches for and that a yes may keep as known ones."""
+        if self.approvals > 1:
+            return ()
+        found = [each["value"] for each in self.facts.get("provenance", ()) if each.get("knowable")]
+        return tuple(dict.fromkeys(found))
+
+    @property
     def aside(self) -> str:
         """The tool's assessment in parentheses, to be appended to a message."""
         return f" ({self.grounds})" if self.grounds else ""
@@ -137,9 +148,11 @@ class Request:
         expires: float | None = None,
         uses: int | None = None,
         only: Iterable[str] | None = None,
+        know: bool = False,
     ) -> Answer:
         """The answer that allows the call: once, for the session, or always. With `only`, of the changes that a command
-        makes, those at or below these paths are kept, this once; they are absolute or relative to the workspace."""
+        makes, those at or below these paths are kept, this once; they are absolute or relative to the workspace. With
+        `know`, the `knowable` recipients are not asked about again for this tool and user."""
         return Answer(
             granted=True,
             by=by,
@@ -151,6 +164,7 @@ class Request:
             expires=expires,
             uses=uses,
             only=None if only is None else tuple(only),
+            know=know,
         )
 
     def deny(self, *, by: str = "", note: str = "") -> Answer:

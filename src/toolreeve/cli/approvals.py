@@ -48,6 +48,7 @@ class _Terms:
     expires: float | None
     uses: int | None
     only: tuple[str, ...] | None
+    know: bool
 
 
 def _read_time(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
@@ -127,6 +128,7 @@ def show(number: str) -> int:
     metavar="PATH",
     help="Keep only what the command changes at or below this path; repeatable.",
 )
+@click.option("--know", is_flag=True, help="Keep the recipient as known: it is not asked about again.")
 @click.option("--note", "comment", default="", help="A note for the model.")
 @click.option("--yes", is_flag=True, help=YES)
 def allow(
@@ -139,6 +141,7 @@ def allow(
     *,
     session: bool,
     always: bool,
+    know: bool,
     yes: bool,
 ) -> int:
     """Show the call and, after confirmation, allow it.
@@ -163,7 +166,7 @@ def allow(
     expires = None if seconds is None else time.time() + seconds
     if scope is Scope.SESSION:
         _check_lifetime(current(), seconds)
-    terms = _Terms(scope, choice - 1, expires, uses, only or None)
+    terms = _Terms(scope, choice - 1, expires, uses, only or None, know)
     return asyncio.run(_answer(current(), number, terms, comment, yes=yes))
 
 
@@ -320,6 +323,8 @@ def _new_answer(request: "Request", terms: "_Terms | None", comment: str) -> "An
     if terms is None:
         return request.deny(by=by, note=comment)
     choice = terms.choice
+    if terms.know and not request.knowable:
+        raise click.UsageError("--know: this question is about no recipient that could be kept")
     if choice >= max(1, len(request.choices)):
         raise click.UsageError(f"--choice {choice + 1} was not offered: see `toolreeve approvals show {request.id}`")
     if terms.scope == "always":
@@ -335,6 +340,7 @@ def _new_answer(request: "Request", terms: "_Terms | None", comment: str) -> "An
         expires=terms.expires,
         uses=terms.uses,
         only=terms.only,
+        know=terms.know,
     )
 
 

@@ -47,6 +47,7 @@ class CallCommand(CliCommand):
 )
 @click.option("--args", "arguments", metavar="OBJECT | -", help="Arguments as JSON, with plain output.")
 @click.option("--session", help="The session of the call; a new one by default.")
+@click.option("--say", metavar="TEXT", help="What you ask for, in your own words: it vouches for what it names.")
 @click.option("--role", type=click.Choice(ROLES), help="The role of the caller; operator by default.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Timeout of the call in seconds.")
 def call(
@@ -55,6 +56,7 @@ def call(
     document: str | None,
     arguments: str | None,
     session: str | None,
+    say: str | None,
     role: str | None,
     timeout: float | None,
 ) -> int:
@@ -68,9 +70,12 @@ def call(
     options = current()
     if document is not None:
         options.json = True
+    if say is not None and not sys.stdin.isatty():
+        raise click.UsageError("--say needs a terminal: only a person's own words vouch, not those of a program")
     pairs, document = _choose_arguments(pairs, document, arguments)
+    calling = _call(options, tool, pairs, document, session=session, say=say, role=role, timeout=timeout)
     try:
-        return asyncio.run(_call(options, tool, pairs, document, session=session, role=role, timeout=timeout))
+        return asyncio.run(calling)
     except asyncio.CancelledError:
         note("terminated by SIGTERM")
         return TERMINATED
@@ -96,6 +101,7 @@ async def _call(
     document: str | None,
     *,
     session: str | None,
+    say: str | None,
     role: str | None,
     timeout: float | None,
 ) -> int:
@@ -120,6 +126,8 @@ async def _call(
             await runtime.fleet.settled(timeout)
             parsed = _arguments(runtime, tool, pairs, document)
         args, problem = parsed
+        if say is not None:
+            await runtime.say(say, session=session)
         request = ToolCall(
             tool=tool,
             args=args,

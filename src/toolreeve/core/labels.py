@@ -98,7 +98,8 @@ class Provenance:
     `parameter` is its path in the arguments, `kind` its authority or what is wrong with it, `why` one plain sentence
     that holds no foreign text. `source` is the tool whose result holds the value (empty: it stands nowhere), `field`
     where in it, `call_id` and `at` which call that was. `excerpt` is the foreign text around it, escaped and short.
-    `lookalike` is a value that the user did name and that this one resembles.
+    `lookalike` is a value that the user did name and that this one resembles. `knowable`: a yes may keep it as a known
+    recipient.
     """
 
     parameter: str
@@ -112,6 +113,7 @@ class Provenance:
     at: float | None = None
     excerpt: str = ""
     lookalike: str = ""
+    knowable: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

@@ -1,6 +1,7 @@
 """Sessions of the information flow: their memory and their record.
 
-Bounded in number and in size. A session that was dropped is loaded again: that it read untrusted text is on record.
+Bounded in number and in size. A session that was dropped is loaded again: that it read untrusted text and held private
+or secret data is on record, as is what other processes read in it.
 """
 
 from collections import OrderedDict
@@ -8,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolreeve.core.call import new_id
+from toolreeve.core.labels import Integrity
 from toolreeve.policy.flow.matching import canonical
-from toolreeve.policy.flow.memory import KeptResult, SessionMemory
+from toolreeve.policy.flow.memory import CONFIDENTIAL, KeptResult, SessionMemory
 from toolreeve.record.flow_facts import FactKind, FlowFact, FlowTable
 
 MOST_SAID = 4096
@@ -27,6 +29,8 @@ class _HeldSession:
     memory: SessionMemory
     loaded_at: float | None = None
     seen: frozenset[str] = frozenset()
+    last: int = 0
+    """The number of the last record that was looked at."""
 
 
 class FlowSessions:
@@ -70,12 +74,20 @@ class FlowSessions:
         now = self._now()
         if held.loaded_at is not None and 0 <= now - held.loaded_at < FRESH_SECONDS:
             return held.memory
-        if held.loaded_at is None and await self._table.has_read_untrusted(user=user, session=session):
-            held.memory.mark_untrusted()
+        await self._note_labels(held, user, session)
         facts = await self._table.find(user=user, session=session)
         held.loaded_at = now
         _apply(held, facts)
         return held.memory
+
+    async def _note_labels(self, held: _HeldSession, user: str, session: str) -> None:
+        """What was read in the session, and is not in its memory here."""
+        memory = held.memory
+        kept = [result.call_id for result in memory.results]
+        words, held.last = await self._table.labels_read(user=user, session=session, after=held.last, held=kept)
+        if Integrity.UNTRUSTED in words:
+            memory.mark_untrusted()
+        memory.forgotten |= {each for each in CONFIDENTIAL if each in words}
 
     async def say(self, text: str, *, user: str, session: str, by: str = "") -> None:
         """A message that a person typed. The record gets it without secrets."""

@@ -12,7 +12,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.effects import CONTACTS, EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.files import Files
-from toolreeve.core.labels import Authority, Confidentiality, Labels
+from toolreeve.core.labels import Confidentiality, Labels
 from toolreeve.core.result import Failure
 from toolreeve.core.secrets.paths import is_sensitive
 from toolreeve.core.tool import BoundTool
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _JUDGED = frozenset(("web", "http", "shell"))
 """Categories of builtin tools that reach third parties; files of the workspace carry no authority."""
-_KNOWABLE = frozenset((Authority.DESTINATION, Authority.HOST))
-_LASTING = frozenset((EffectKind.SEND, EffectKind.WRITE, EffectKind.NET))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +133,8 @@ class InformationFlow:
             return
         user = action.call.principal.user
         approve(await self.sessions.load(user, action.call.session), review.tool, action.args, self.settings.infers)
-        if known and review.tool.effect in _LASTING and not review.tool.identity:
-            found = [each for each in verdict.provenance if each.kind in _KNOWABLE and each.value]
+        if known:
+            found = [each for each in verdict.provenance if each.knowable]
             recipients = [(action.spec.name, key_of(each.parameter), each.value) for each in found]
             await self.sessions.know(recipients, user=user, by=by, days=self.settings.known_days)
 

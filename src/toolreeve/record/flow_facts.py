@@ -60,8 +60,11 @@ class FlowTable(Protocol):
         """By its id, or by a unique prefix of it; None if there is none."""
         ...
 
-    async def has_read_untrusted(self, *, user: str, session: str) -> bool:
-        """Whether a recorded call of this session returned something untrusted."""
+    async def labels_read(
+        self, *, user: str, session: str, after: int, held: Sequence[str]
+    ) -> tuple[frozenset[str], int]:
+        """The labels of what this session's calls returned, by the records after that number and without the calls
+        `held`; and the number of its last record."""
         ...
 
     async def label_content(self, digests: Sequence[str], labels: Labels, *, call_id: str, at: float) -> None:

@@ -123,20 +123,21 @@ class Approvals:
         args: Mapping[str, Any] | None = None,
         expires: float | None = None,
         uses: int | None = None,
+        know: bool = False,
         channel: str = "console",
         dead_time: float | None = None,
     ) -> Outcome:
         """Answer "allow" or "deny". `digest` is that of the card which the person saw; None only for a channel that has
         just read the row. `keep` are the paths of the changes to keep, `args` the edited arguments, `expires` until
-        when a session or always holds, in seconds since the epoch, `uses` how often in the session."""
+        when a session or always holds, in seconds since the epoch, `uses` how often in the session. `know` keeps the
+        recipients of the card's `knowable` as known ones."""
         row = await self.store.find(number)
         if row is None or row.id != number:
             return UnknownQuestion()
         request = read_question(row.id, row.question)
         try:
-            given = _new_answer(
-                request, answer, scope=scope, choice=choice, note=note, keep=keep, args=args, expires=expires, uses=uses
-            )
+            terms = {"choice": choice, "args": args, "expires": expires, "uses": uses, "know": know}
+            given = _new_answer(request, answer, scope=scope, note=note, keep=keep, **terms)
             if args is not None:
                 self._check(request.tool, args)
         except (ValueError, ToolError) as problem:

@@ -20,6 +20,7 @@ from toolreeve.approval.channels.terminal import TerminalChannel
 from toolreeve.approval.request import Approval, Choice, Scope
 from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.core.labels import Provenance
 
 DEADLINE = 20.0
 
@@ -127,6 +128,20 @@ async def test_s_allows_for_the_session(screen: Screen, tmp_path: Path) -> None:
         screen.types("s\n")
 
         assert (await settling).scope is Scope.SESSION
+
+
+async def test_r_allows_once_and_keeps_the_recipient_as_known(screen: Screen) -> None:
+    origin = Provenance(parameter="to", value="eve@x.example", kind="destination", why="nobody vouches", knowable=True)
+    async with asking(screen, facts=lambda _: {"provenance": [origin.to_dict()]}) as settling:
+        shown = await screen.shows("details: ")
+        screen.types("r\n")
+
+        assert (await settling).know
+        assert "to: eve@x.example - nobody vouches" in shown
+    async with asking(screen) as settling:
+        assert "[r]" not in await screen.shows("details: ")
+        screen.types("r\n")
+        await screen.shows("one of the letters")
 
 
 async def test_k_keeps_some_of_the_changes_of_a_trial_by_number(screen: Screen) -> None:

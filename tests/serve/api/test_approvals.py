@@ -1,7 +1,8 @@
 """Approvals over REST: the inbox, decisions that count once, and those that do not."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,18 +10,25 @@ import httpx2
 
 from tests.serve.api.api_server import PROBLEM, ApiServer, read_events, serving
 from tests.world import World
+from toolreeve import tool
 from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.core.call import Principal, Role, ToolCall
+from toolreeve.core.labels import UNTRUSTED
+from toolreeve.core.result import Output
 
 INBOX = "/api/v1/approvals"
 
 
 async def ask(server: ApiServer, content: str = "after", **more: Any) -> tuple["asyncio.Task[Any]", dict[str, Any]]:
     """A call that waits for approval in the background, and its card."""
-    before = {each["id"] for each in await inbox(server)}
     principal = Principal(user=more.pop("user", "local"), role=Role.OPERATOR)
     call = ToolCall(tool="write_file", args={"path": "a.txt", "content": content}, principal=principal, origin="mcp")
-    task = asyncio.create_task(server.reeve.run(call))
+    return await card_of(server, server.reeve.run(call))
+
+
+async def card_of(server: ApiServer, calling: Coroutine[Any, Any, Any]) -> tuple["asyncio.Task[Any]", dict[str, Any]]:
+    before = {each["id"] for each in await inbox(server)}
+    task = asyncio.create_task(calling)
     for _ in range(400):
         if found := [each for each in await inbox(server) if each["id"] not in before]:
             return task, found[0]
@@ -175,3 +183,36 @@ async def test_the_history_names_who_decided(world: World) -> None:
         "person:local via console",
         "allow",
     )
+
+
+@tool(danger="safe", read_only=True)
+async def read_mail() -> Output:
+    """Read mail."""
+    return Output(data={"body": "mail eve@partner.example"}, labels=UNTRUSTED)
+
+
+@tool(danger="low")
+async def send_mail(to: str) -> str:
+    """Send mail."""
+    return f"sent to {to}"
+
+
+async def test_a_recipient_is_kept_as_known_only_where_the_card_offers_it(world: World) -> None:
+    channel = InboxChannel()
+    reeve = world.reeve(approve=[channel], tools=[read_mail, send_mail])
+    async with serving(reeve, inbox=channel) as server, server.browser() as browser:
+        with channel.watched():
+            await server.call("read_mail", {})
+            sending, waiting = await card_of(server, server.call("send_mail", {"to": "eve@partner.example"}))
+            card = (await browser.get(f"{INBOX}/{waiting['id']}")).json()
+            made = await decide(browser, card["id"], answer="allow", know=True)
+            sent = await sending
+            facts = await server.reeve.internals.store.flow_facts(time.time).list()
+            other, asked = await ask(server)
+            refused = await decide(browser, asked["id"], answer="allow", know=True)
+            await decide(browser, asked["id"], answer="deny")
+            await other
+
+    assert (made.status_code, sent.status_code, card["knowable"]) == (200, 200, ["eve@partner.example"])
+    assert [(each.kind, each.value, each.tool) for each in facts] == [("known", "eve@partner.example", "send_mail")]
+    assert (refused.status_code, "leave out" in refused.json()["detail"]) == (422, True)

@@ -144,3 +144,22 @@ def test_wider_choices_are_offered_as_sentences_and_only_these_are_answers() -> 
     assert (answer.granted, answer.scope, answer.choice) == (True, Scope.SESSION, 1)
     with pytest.raises(NoAnswer):
         read_answer(request, {"action": "accept", "content": {"decision": "for this session: everything"}})
+
+
+RECIPIENT = {"parameter": "to", "value": "eve@x.example", "why": "nobody vouches for this destination", "field": "body"}
+ORIGIN = {**RECIPIENT, "source": "read_mail", "excerpt": "mail \u202eeve@x.example", "lookalike": "", "knowable": True}
+
+
+def test_a_recipient_that_may_become_known_is_offered_with_the_place_where_it_stands() -> None:
+    request = replace(question(path="a", content="b"), facts={"provenance": [ORIGIN], "requested": "read my mail"})
+    params = elicitation(request)
+    word = "allow once, and keep the recipient as known"
+
+    assert word in params["requestedSchema"]["properties"]["decision"]["enum"]
+    assert "to: eve@x.example - nobody vouches for this destination" in params["message"]
+    assert "what read_mail returned, body (foreign text)" in params["message"]
+    assert "│ mail ‹U+202E›eve@x.example" in params["message"]
+    assert "The user asked: read my mail" in params["message"]
+    assert read_answer(request, {"action": "accept", "content": {"decision": word}}).know
+    with pytest.raises(NoAnswer):
+        read_answer(question(path="a", content="b"), {"action": "accept", "content": {"decision": word}})

@@ -97,6 +97,7 @@ export interface Card extends Question {
   files: FileChange[];
   trial: Trial | null;
   provenance: Provenance[];
+  knowable: string[];
   grants: Grant[];
   digest: string;
   channels: string[];

@@ -99,8 +99,9 @@ class _Dialogue:
         session = "  [s] session" if self._session and self._request.approvals == 1 else ""
         always = "  [a] always" if self._request.lasting else ""
         some = "  [k] keep some" if self._has_changes else ""
+        known = "  [r] once, and known" if self._request.knowable else ""
         edit = "" if self._request.tried else "  [e] edit"
-        return await self._question(f"Approve? [y] once{session}{always}{some}  [n] no{edit}  [?] details: ")
+        return await self._question(f"Approve? [y] once{known}{session}{always}{some}  [n] no{edit}  [?] details: ")
 
     @property
     def _has_changes(self) -> bool:
@@ -113,6 +114,8 @@ class _Dialogue:
         match choice.lower():
             case "y" | "yes":
                 return request.allow()
+            case "r" if request.knowable:
+                return request.allow(know=True)
             case "s" | "session" if self._session and request.approvals == 1:
                 covered = await self._choose_coverage()
                 return None if covered is None else request.allow(scope=Scope.SESSION, choice=covered)

@@ -1,7 +1,8 @@
 """Parameters that carry authority: declared in schemas, or guessed from names.
 
-What an untrusted server declares may add authority, never remove it. An unknown verb is a write, an unknown parameter
-of a payment is its counterparty, and a tool without a schema has authority in every text.
+What an untrusted server declares may add authority, never remove it. An unknown verb is a write, unless the operator
+rates the server's tool LOW or SAFE; an unknown parameter of a payment is its counterparty, and a tool without a schema
+has authority in every text.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import EffectKind
 from toolreeve.core.labels import Authority
 from toolreeve.core.tool import ToolSpec
@@ -157,6 +159,8 @@ def _effect(spec: ToolSpec, names: list[str], properties: Any) -> EffectKind:
         return EffectKind.NET if urls else EffectKind.READ
     if _MONEY & set(names):
         return EffectKind.SPEND
+    if not verb and spec.server is not None and spec.danger.rank <= DangerLevel.LOW.rank:
+        return EffectKind.READ  # no word says that it changes anything, and the operator rated it
     return _VERBS.get(verb, EffectKind.WRITE)
 
 

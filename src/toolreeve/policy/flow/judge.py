@@ -14,7 +14,7 @@ from toolreeve.core.labels import Authority, Confidentiality, Provenance
 from toolreeve.policy.flow.authority import LABEL, TEXT, WHEN, Leaf, ToolAuthority, TooManyValues
 from toolreeve.policy.flow.intent import CREDENTIAL, asks_for
 from toolreeve.policy.flow.matching import LINK, canonical, fold, holds, host_of
-from toolreeve.policy.flow.memory import SessionMemory, identifies
+from toolreeve.policy.flow.memory import CONFIDENTIAL, SessionMemory, identifies
 from toolreeve.policy.flow.origin import trace
 from toolreeve.policy.flow.vouching import Vouching
 
@@ -125,7 +125,7 @@ class FlowJudge:
             if value in text and not holds(self.memory.said, value):
                 why = f"a private value of {result.tool} that the user did not name, in an outgoing text"
                 yield trace(self.memory, parameter=leaf.path, value=value, kind=PRIVATE, why=why)
-        if Confidentiality.PRIVATE in self.memory.forgotten:
+        if not self.memory.forgotten.isdisjoint(CONFIDENTIAL):
             why = "a number that may come from private data which is no longer kept, in an outgoing text"
             yield _plain(leaf.path, PRIVATE, why)
 

@@ -20,6 +20,7 @@ MOST_RESULTS = 1_000
 MOST_NESTED = 64
 """Results of nested structure: their size is only estimated, so that they are counted as well."""
 _UNTRUSTED = Integrity.UNTRUSTED
+CONFIDENTIAL = (Confidentiality.PRIVATE, Confidentiality.SECRET)
 _FLAT = 16
 _DEPTH = 24
 _PARSED = 20_000

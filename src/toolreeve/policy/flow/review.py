@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolreeve.core.effects import CONTACTS, Effect
+from toolreeve.core.effects import CONTACTS, Effect, EffectKind
 from toolreeve.core.labels import Authority, Provenance
 from toolreeve.core.trial import Confinement
 from toolreeve.core.verdict import Decision, Verdict
@@ -20,6 +20,9 @@ RULE = "information flow"
 """Names the question: a wider yes that was given to another question does not answer it."""
 _SECRET = "Information flow: a secret would leave with this call; pass ${secret:NAME} where the tool takes it"  # noqa: S105
 _KINDS = frozenset(Authority)
+_KNOWABLE = frozenset((Authority.DESTINATION, Authority.HOST))
+_LASTING = frozenset((EffectKind.SEND, EffectKind.WRITE, EffectKind.NET))
+"""Effects whose recipients may become known: not deletions and payments."""
 
 
 class FlowReview:
@@ -83,6 +86,10 @@ class FlowReview:
     def has_read_untrusted(self) -> bool:
         return self._judge.memory.has_read_untrusted
 
+    def _is_knowable(self, finding: Provenance) -> bool:
+        lasts = self.tool.effect in _LASTING and not self.tool.identity
+        return lasts and finding.kind in _KNOWABLE and bool(finding.value)
+
     def tighten(self, verdict: Verdict, named: Sequence[str] = ()) -> Verdict:
         """The verdict with what the review adds. `named` are parameters whose values a rule spells out."""
         if self.secrets:
@@ -90,7 +97,7 @@ class FlowReview:
         if not self.has_read_untrusted() and not self._foreign:
             return verdict
         found = tuple(
-            finding
+            replace(finding, knowable=self._is_knowable(finding))
             for finding in self.findings
             if finding.kind == EXECUTED or (_top(finding.parameter) not in named and self.has_read_untrusted())
         )

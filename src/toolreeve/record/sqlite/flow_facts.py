@@ -1,10 +1,12 @@
 """Facts about the flow of information in SQLite (`record.flow_facts.FlowTable`)."""
 
+import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from toolreeve.core import json
 from toolreeve.core.labels import Confidentiality, Integrity, Labels
 from toolreeve.record.chain import Line
 from toolreeve.record.flow_facts import FactKind, FlowFact
@@ -39,8 +41,10 @@ class SqliteFlowFacts:
     async def revoke(self, id: str, *, by: str) -> FlowFact | None:
         return await self._engine.transact(partial(self._revoke, id=id, by=by)) if id else None
 
-    async def has_read_untrusted(self, *, user: str, session: str) -> bool:
-        return await self._engine.read(partial(_has_read_untrusted, user=user, session=session))
+    async def labels_read(
+        self, *, user: str, session: str, after: int, held: Sequence[str]
+    ) -> tuple[frozenset[str], int]:
+        return await self._engine.read(partial(_labels_read, user=user, session=session, after=after, held=held))
 
     async def label_content(self, digests: Sequence[str], labels: Labels, *, call_id: str, at: float) -> None:
         work = partial(_label_content, digests=digests, labels=labels, call_id=call_id, at=at)
@@ -84,8 +88,12 @@ def _select(database: sqlite3.Connection, *, where: str, values: _Values) -> lis
     return [FlowFact(**row | {"kind": FactKind(row["kind"])}) for row in rows]
 
 
-def _has_read_untrusted(database: sqlite3.Connection, *, user: str, session: str) -> bool:
-    return database.execute(_UNTRUSTED, (session, user)).fetchone() is not None
+def _labels_read(
+    database: sqlite3.Connection, *, user: str, session: str, after: int, held: Sequence[str]
+) -> tuple[frozenset[str], int]:
+    values = {"held": json.dumps(list(held)).decode(), "user": user, "session": session, "after": after}
+    last, listed = database.execute(_LABELS_READ, values).fetchone()
+    return frozenset(re.findall(r'"([a-z]+)"', listed or "")), last or after
 
 
 def _label_content(
@@ -125,9 +133,11 @@ _DROP_OLDEST = """
         SELECT id FROM flow_facts WHERE user = :user ORDER BY at DESC, id DESC LIMIT -1 OFFSET :most
     )
 """
-_UNTRUSTED = """
-    SELECT 1 FROM audit WHERE session = ? AND user = ? AND kind = 'call'
-    AND json_extract(CAST(body AS TEXT), '$.labels') LIKE '%"untrusted"%' LIMIT 1
+_LABELS_READ = """
+    SELECT max(seq), group_concat(DISTINCT CASE
+        WHEN call_id NOT IN (SELECT value FROM json_each(:held)) THEN json_extract(CAST(body AS TEXT), '$.labels')
+    END)
+    FROM audit WHERE session = :session AND user = :user AND kind = 'call' AND seq > :after
 """
 _LABEL_CONTENT = "INSERT OR REPLACE INTO content_labels VALUES (?, ?, ?, ?, ?)"
 _CONTENT = "SELECT integrity, confidentiality FROM content_labels WHERE digest = ?"

@@ -67,7 +67,7 @@ class ApprovalList(TypedDict):
 
 class DecideBody(Body):
     """`digest` is that of the card that the person saw. `keep` are the paths of the changes to keep, `args` the edited
-    arguments, which are judged anew."""
+    arguments, which are judged anew. `know` keeps what the card calls `knowable` as known recipients."""
 
     digest: Annotated[str, Field(min_length=1, max_length=200)]
     answer: Literal["allow", "deny"]
@@ -78,6 +78,7 @@ class DecideBody(Body):
     args: Arguments | None = None
     expires: Annotated[float | None, Field(gt=0, strict=False, description="Until when a grant holds.")] = None
     uses: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
+    know: bool = False
     held_ms: Annotated[int | None, Field(ge=0, description="How long the button was held, for CRITICAL.")] = None
 
 

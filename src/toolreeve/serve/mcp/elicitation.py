@@ -17,6 +17,7 @@ LONGEST_NOTE = 2_000
 AUTOMATIC = 0.3
 """A bare decline within so many seconds is the client's own, not a person's: some headless clients decline at once."""
 DENY = "deny"
+KNOW = "allow once, and keep the recipient as known"
 ALLOW = {
     "allow once": Scope.ONCE,
     "allow for this session": Scope.SESSION,
@@ -57,7 +58,7 @@ def read_answer(request: Request, result: Any, *, seconds: float | None = None) 
             return request.deny(note=_note(result))
         case {"action": "accept", "content": {"decision": str(word)}} if word in _offered(request):
             scope, choice = _offered(request)[word]
-            return request.allow(scope=scope, note=_note(result), choice=choice)
+            return request.allow(scope=scope, note=_note(result), choice=choice, know=word == KNOW)
         case {"action": "cancel"}:
             raise NoAnswer("the question was dismissed without an answer")
         case _:
@@ -68,6 +69,8 @@ def _offered(request: Request) -> Mapping[str, tuple[Scope, int]]:
     """The form lists `deny` before these, in case a client preselects the first choice."""
     wider = list(enumerate(request.choices))[1:]
     offered = {word: (scope, 0) for word, scope in ALLOW.items()}
+    if request.knowable:
+        offered[KNOW] = (Scope.ONCE, 0)
     offered |= {f"for this session: {choice.sentence}": (Scope.SESSION, index) for index, choice in wider}
     offered |= {f"always: {choice.sentence}": (Scope.ALWAYS, index) for index, choice in wider}
     return {word: meant for word, meant in offered.items() if request.lasting or meant[0] is not Scope.ALWAYS}

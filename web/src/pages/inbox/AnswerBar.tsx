@@ -46,6 +46,7 @@ function Answers({ card, keep, total, next }: Props) {
   const [denying, setDenying] = useState(false);
   const [editing, setEditing] = useState(false);
   const [armed, setArmed] = useState(false);
+  const [know, setKnow] = useState(false);
   const ready = useReady();
   const send = useAnswer(card, next, go);
   const critical = card.danger === "critical";
@@ -62,6 +63,7 @@ function Answers({ card, keep, total, next }: Props) {
       scope,
       ...(scope !== "once" && grant?.choice ? { choice: grant.choice } : {}),
       ...(keep && keep.size < total ? { keep: [...keep] } : {}),
+      ...(know ? { know } : {}),
       ...(heldMs ? { held_ms: heldMs } : {}),
     });
   };
@@ -111,6 +113,14 @@ function Answers({ card, keep, total, next }: Props) {
                   <Visible text={ruleText(grant.rule)} />
                 </pre>
               </div>
+            )}
+            {card.knowable?.length > 0 && (
+              <label className="row sm mid mt4">
+                <input className="ck" type="checkbox" checked={know} onChange={() => setKnow(!know)} />
+                <span>
+                  Keep as a known recipient: <Visible text={card.knowable.join(", ")} />
+                </span>
+              </label>
             )}
             <div className={s.acts}>
               {critical ? (

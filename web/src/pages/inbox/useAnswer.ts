@@ -38,6 +38,7 @@ export interface Draft {
   note?: string;
   keep?: string[];
   args?: Record<string, unknown>;
+  know?: boolean;
   held_ms?: number;
 }
 
