@@ -10,8 +10,6 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
-import jsonschema_rs
-
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.core.schema_refs import explain_unresolved
@@ -59,6 +57,8 @@ class Schema:
 
     @cached_property
     def _validator(self) -> Any:
+        import jsonschema_rs  # 5 ms, at the first call
+
         try:
             patterns = jsonschema_rs.RegexOptions() if self._linear else None
             return jsonschema_rs.validator_for(dict(self.document), offline=True, pattern_options=patterns)
@@ -234,7 +234,9 @@ def _branch_distance(error: Any, branch: Sequence[Any]) -> tuple[bool, int]:
 
 def _fault(document: Mapping[str, Any], problem: Exception, *, linear: bool) -> SchemaProblem:
     """What makes a schema unusable; `pointer` leads into the schema."""
-    if not isinstance(problem, jsonschema_rs.ValidationError):
+    from jsonschema_rs import ValidationError
+
+    if not isinstance(problem, ValidationError):
         found = _oversized(document) or _non_json(document)[0]
         return found if found.pointer else SchemaProblem("", str(problem))
     if problem.kind.name == "$ref":

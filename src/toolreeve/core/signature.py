@@ -208,7 +208,10 @@ def _accepts_none(hint: Any) -> bool:
 
 def _fits(default: Any, schema: Mapping[str, Any]) -> bool:
     """Whether a call without the argument would be valid; otherwise the function's own default applies."""
-    if _SCALARS.get(type(default)) == schema.get("type", ""):
+    kinds = schema.get("type", "")
+    if not schema or _SCALARS.get(type(default)) == kinds:
+        return True
+    if default is None and "null" in kinds and not {"enum", "const"} & schema.keys():
         return True
     from toolreeve.core.schema import Schema
 

@@ -45,7 +45,7 @@ class FileLabels:
             return False
         if action.spec.category == "shell":
             return any(effect.kind in CONTACTS for effect in action.recorded_effects)
-        return any(result.source.is_foreign for result in memory.results) and holds_foreign_text(action.args, memory)
+        return memory.foreign_count > 0 and holds_foreign_text(action.args, memory)
 
     async def label(self, action: Action) -> None:
         """Label the content of the files that the call changed."""
@@ -83,12 +83,11 @@ def holds_foreign_text(args: Mapping[str, Any], memory: SessionMemory) -> bool:
     """Whether a long line of the arguments stands in what strangers wrote."""
     lines = [" ".join(line.split()).lower() for text in _texts(args) for line in text.splitlines()]
     long = [line for line in lines if len(line) >= _FRAGMENT][:_MOST_LINES]
-    results = [result for result in memory.results if result.source.is_foreign]
-    return any(line in _flat(result.text) for result in results for line in long)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.replace("\\n", " ").split())
+    if not long:
+        return False
+    foreign = (result.text for result in memory.results if result.source.is_foreign)
+    flat = (" ".join(text.replace("\\n", " ").split()) for text in foreign)
+    return any(line in text for text in flat for line in long)
 
 
 def _texts(args: Mapping[str, Any]) -> Iterator[str]:

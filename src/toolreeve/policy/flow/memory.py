@@ -143,6 +143,7 @@ class SessionMemory:
         self.forgotten: set[Confidentiality] = set()
         self._limit = limit
         self.size = 0
+        self.foreign_count = 0
         self._nested = 0
         self._untrusted = False
         self._unsettled: list[KeptResult] = []
@@ -169,6 +170,7 @@ class SessionMemory:
         self._nested += result.nested
         if result.source.labels.integrity is _UNTRUSTED:
             self._untrusted = True
+            self.foreign_count += result.source.is_foreign
         elif not self._untrusted and result.source.declared:
             self._unsettled.append(result)
         if self.size > self._limit or len(self.results) > MOST_RESULTS or self._nested > MOST_NESTED:
@@ -210,6 +212,7 @@ class SessionMemory:
             old = self.results.popleft()
             self.size -= old.size
             self._nested -= old.nested
+            self.foreign_count -= old.source.is_foreign
             self.forgotten.add(old.source.labels.confidentiality)
 
 
