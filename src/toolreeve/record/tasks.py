@@ -46,7 +46,9 @@ class TaskQuery:
 class TaskTable(Protocol):
     """Each method is one transaction."""
 
-    async def add(self, row: TaskRow, events: Sequence[bytes]) -> None: ...
+    async def add(self, row: TaskRow, events: Sequence[bytes]) -> bool:
+        """False, and nothing stored, if there is a task with this id."""
+        ...
 
     async def save(self, row: TaskRow, events: Sequence[bytes], *, after: int) -> bool:
         """Store the task with new events; False, and nothing stored, if its last event is not `after` any more."""

@@ -22,3 +22,7 @@ class A2a:
         int,
         Field("Tasks of one user that run at the same time.", ProjectScope.NEVER, at_least=1),
     ] = 64
+    max_file_bytes: Annotated[
+        int,
+        Field("Bytes of all files of one message together.", ProjectScope.NEVER, at_least=0),
+    ] = 2 * 1024 * 1024

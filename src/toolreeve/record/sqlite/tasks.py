@@ -16,8 +16,8 @@ class SqliteTasks:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def add(self, row: TaskRow, events: Sequence[bytes]) -> None:
-        await self._engine.transact(partial(_add, row=row, events=events))
+    async def add(self, row: TaskRow, events: Sequence[bytes]) -> bool:
+        return await self._engine.transact(partial(_add, row=row, events=events))
 
     async def save(self, row: TaskRow, events: Sequence[bytes], *, after: int) -> bool:
         return await self._engine.transact(partial(_save, row=row, events=events, after=after))
@@ -43,9 +43,11 @@ class SqliteTasks:
         return await self._engine.transact(partial(_sweep, before=before))
 
 
-def _add(database: sqlite3.Connection, *, row: TaskRow, events: Sequence[bytes]) -> None:
-    database.execute(_INSERT, _values(row))
+def _add(database: sqlite3.Connection, *, row: TaskRow, events: Sequence[bytes]) -> bool:
+    if database.execute(_INSERT, _values(row)).rowcount != 1:
+        return False
     _log(database, row, events)
+    return True
 
 
 def _save(database: sqlite3.Connection, *, row: TaskRow, events: Sequence[bytes], after: int) -> bool:
@@ -138,6 +140,6 @@ _COLUMNS = (
     "changed",
 )
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tasks"  # noqa: S608 - names of our own
-_INSERT = f"INSERT INTO tasks ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own
+_INSERT = f"INSERT OR IGNORE INTO tasks ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own
 _UPDATE = f"UPDATE tasks SET {', '.join(f'{name} = ?' for name in _COLUMNS[3:])} WHERE id = ? AND last = ?"  # noqa: S608 - names of our own
 _EVENTS = "SELECT number, body FROM task_events WHERE task = ? AND number > ? ORDER BY number LIMIT ?"

@@ -22,6 +22,7 @@ from a2a.types import (
 )
 
 from toolreeve.record.tasks import TaskRow, TaskTable
+from toolreeve.serve.a2a.files import without_content
 
 POLL_SECONDS = 1.0
 """How often a stream looks for events of other processes."""
@@ -46,10 +47,12 @@ class TaskBoard:
         self._waiters: dict[str, set[asyncio.Event]] = {}
         self.published: Published | None = None
 
-    async def add(self, message: Message, *, owner: str, turn: Mapping[str, Any], process: str) -> TaskRow:
-        """A new task that is worked on."""
-        task = Task(id=str(uuid.uuid4()), context_id=message.context_id or str(uuid.uuid4()))
-        task.history.append(message)
+    async def add(
+        self, number: str, message: Message, *, owner: str, turn: Mapping[str, Any], process: str
+    ) -> TaskRow | None:
+        """A new task that is worked on; None if there is one with this number."""
+        task = Task(id=number, context_id=message.context_id)
+        task.history.append(stored_message(message))
         task.history[0].task_id, task.history[0].context_id = task.id, task.context_id
         now = self.now()
         _set_status(task, TaskState.TASK_STATE_WORKING, None, now)
@@ -64,8 +67,7 @@ class TaskBoard:
             created=now,
             changed=now,
         )
-        await self.table.add(row, ())
-        return row
+        return row if await self.table.add(row, ()) else None
 
     async def publish(
         self,
@@ -82,7 +84,7 @@ class TaskBoard:
         now = self.now()
         task = read_task(row)
         if said is not None:
-            task.history.append(said)
+            task.history.append(stored_message(said))
         events = []
         if artifact is not None:
             task.artifacts.append(artifact)
@@ -147,6 +149,14 @@ class TaskBoard:
 def read_task(row: TaskRow) -> Task:
     task: Task = Task.FromString(row.body)
     return task
+
+
+def stored_message(message: Message) -> Message:
+    stored = Message()
+    stored.CopyFrom(message)
+    del stored.parts[:]
+    stored.parts.extend(without_content(message.parts))
+    return stored
 
 
 def new_message(task: Task, parts: Sequence[Part]) -> Message:

@@ -50,6 +50,7 @@ from toolreeve.record.webhooks import Webhook
 from toolreeve.serve.a2a.board import TaskBoard, event_of, read_task
 from toolreeve.serve.a2a.card import new_card
 from toolreeve.serve.a2a.development import is_activated
+from toolreeve.serve.a2a.files import without_content
 from toolreeve.serve.a2a.messages import RequestedCall, read_answer, read_calls
 from toolreeve.serve.a2a.push import PushConfigs, number_of
 from toolreeve.serve.a2a.push_settings import of_message
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.serve.mcp.http import ToolViews
 
+MESSAGES = uuid.UUID("6f1c1c8e-3a53-4d0e-9f55-0d5b1f4f7a21")
+"""Names the tasks: the same message of the same user is the same task, however often it is sent."""
 PAGE = 50
 MAX_PAGE = 100
 MAX_RETRIES = 5
@@ -203,10 +206,13 @@ class TaskHandler(RequestHandler):
             raise TaskNotFoundError(message=f"no task {number!r:.80}")
         return row
 
-    async def answer(self, row: TaskRow, credential: Credential, *, granted: bool) -> None:
-        """Decide the question of a task. A caller may always refuse its own call; to approve needs the scope."""
+    async def answer(self, row: TaskRow, credential: Credential, *, granted: bool, said: Message | None = None) -> None:
+        """Decide the question of a task. A caller may always refuse its own call; to approve needs the scope. What was
+        said is stored first: sent again, it does not answer the next question."""
         if granted and AccessScope.APPROVE not in credential.scopes:
             raise InvalidRequestError(message=SELF_APPROVAL)
+        if said is not None:
+            row = await self.board.publish(row, said=said) or row
         outcome = await self.reeve.approvals.decide(
             row.question,
             answer="allow" if granted else "deny",
@@ -228,15 +234,22 @@ class TaskHandler(RequestHandler):
             raise InvalidParamsError(message="the role of a message to an agent is ROLE_USER")
         if message.task_id:
             return await self._continue(message, credential)
+        number = str(uuid.uuid5(MESSAGES, f"{credential.principal.user}\0{message.message_id}"))
+        if (known := await self.board.table.find(number)) is not None:
+            return _repeated(known, message)
         message.context_id = message.context_id or str(uuid.uuid4())
-        calls = [self._resolve(call, credential) for call in read_calls(message)]
+        limit = self.reeve.configuration.settings.a2a.max_file_bytes
+        calls = [self._resolve(call, credential) for call in read_calls(message, max_file_bytes=limit)]
         self.turns.check_room(credential.principal.user)
         row = await self.board.add(
+            number,
             message,
             owner=credential.principal.user,
             turn=_new_turn(calls, message, credential, context.state["headers"]),
             process=self.reeve.internals.journal.process,
         )
+        if row is None:
+            return _repeated(await self.find(number, credential), message)
         if params.configuration.HasField("task_push_notification_config"):
             await self._push_or_end(row, params.configuration.task_push_notification_config)
         self.turns.start(row)
@@ -254,13 +267,15 @@ class TaskHandler(RequestHandler):
         row = await self.find(message.task_id, credential)
         if message.context_id and message.context_id != row.context:
             raise InvalidParamsError(message="the task belongs to another context")
+        if any(said.message_id == message.message_id for said in read_task(row).history):
+            return row
         if not row.question:
             raise UnsupportedOperationError(message=f"the task waits for no input: {row.state}")
         granted = read_answer(message)
         if granted is None:
             asked = await self.turns.ask_again(row, message)
             return asked or await self.find(row.id, credential)
-        await self.answer(row, credential, granted=granted)
+        await self.answer(row, credential, granted=granted, said=message)
         return await self.find(row.id, credential)
 
     def _resolve(self, call: RequestedCall, credential: Credential) -> RequestedCall:
@@ -304,6 +319,14 @@ def _shown(row: TaskRow, wanted: SendMessageConfiguration | GetTaskRequest | Lis
     if wanted.HasField("history_length"):
         del task.history[: max(0, len(task.history) - wanted.history_length)]
     return task
+
+
+def _repeated(row: TaskRow, message: Message) -> TaskRow:
+    """Raises InvalidParamsError if it is another message under the same id."""
+    first = read_task(row).history[0]
+    if list(first.parts) != without_content(message.parts):
+        raise InvalidParamsError(message=f"the messageId {message.message_id!r:.80} was used for another message")
+    return row
 
 
 def _shown_config(row: TaskRow, hook: Webhook) -> TaskPushNotificationConfig:

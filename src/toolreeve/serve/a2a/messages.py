@@ -6,15 +6,16 @@ Calls come as a data part `{"toolCalls": [{"id", "toolId", "parameters"}]}` or `
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from a2a.types import Message
-from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
+from a2a.utils.errors import InvalidParamsError
 from google.protobuf.json_format import MessageToDict
 
 from toolreeve.approval.options import OptionKind, kind_of_id
 from toolreeve.core import json
+from toolreeve.serve.a2a.files import MessageFiles
 
 MAX_CALLS = 100
 LONGEST_TEXT = 10_000
@@ -43,9 +44,9 @@ class RequestedCall:
         return {"id": self.id, "tool": self.tool, "args": dict(self.args)}
 
 
-def read_calls(message: Message) -> list[RequestedCall]:
-    """Raises InvalidParamsError, or ContentTypeNotSupportedError for a file."""
-    _refuse_files(message)
+def read_calls(message: Message, *, max_file_bytes: int) -> list[RequestedCall]:
+    """Raises InvalidParamsError, or ContentTypeNotSupportedError for a file by address."""
+    files = MessageFiles(message, max_file_bytes)
     found = [call for part in _data(message) for call in _calls_of(part)]
     text = _text(message)
     if text.startswith("/"):
@@ -56,12 +57,13 @@ def read_calls(message: Message) -> list[RequestedCall]:
         raise InvalidParamsError(message=f"the message has no tool call; {FORMS}")
     if len(found) > MAX_CALLS:
         raise InvalidParamsError(message=f"{len(found)} tool calls in one message; at most {MAX_CALLS}")
-    return _numbered(found)
+    filled = [replace(call, args=files.fill(call.args)) for call in _numbered(found)]
+    files.check_used()
+    return filled
 
 
 def read_answer(message: Message) -> bool | None:
     """True for yes, False for no; None if the message says neither, or both."""
-    _refuse_files(message)
     sources = [*_data(message), plain(message.metadata)]
     said = {meant for source in sources if isinstance(source, Mapping) for meant in _answers_of(source)}
     text = _text(message)
@@ -98,11 +100,6 @@ def _whole(value: Any) -> Any:
 def _answers_of(source: Mapping[str, Any]) -> list[bool | None]:
     given = [source[key] for key in ANSWER_KEYS if key in source]
     return [each if isinstance(each, bool) else meaning_of(each) for each in given]
-
-
-def _refuse_files(message: Message) -> None:
-    if any(part.HasField("raw") or part.HasField("url") for part in message.parts):
-        raise ContentTypeNotSupportedError(message="file parts are not taken: pass the content as a parameter")
 
 
 def _data(message: Message) -> list[Any]:

@@ -1,6 +1,5 @@
 """A2A parts: results and questions as a caller reads them."""
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from google.protobuf.struct_pb2 import Value
 from toolreeve.core import json
 from toolreeve.core.errors import TRAITS, ErrorCode, Severity
 from toolreeve.core.result import Failed, ToolResult
+from toolreeve.serve.a2a.files import files_of
 
 OPTIONS = (
     {"optionId": "allow_once", "kind": "allow_once", "name": "Allow once"},
@@ -23,17 +23,13 @@ def data_part(value: Any) -> Part:
 
 
 def new_artifact(number: str, result: ToolResult) -> Artifact:
-    """The result of the call that the caller named `number`: text, data, and images as files."""
+    """The result of the call that the caller named `number`: text, data, and files."""
+    files = files_of(result.meta.images, result.meta.raw)
     data = {"error": result.error.to_dict()} if isinstance(result, Failed) else dict(result.data)
-    images = [
-        Part(raw=base64.b64decode(image["data"]), media_type=image.get("mimeType", ""))
-        for image in result.meta.images
-        if "data" in image
-    ]
     artifact = Artifact(
         artifact_id=number,
         name=result.meta.tool,
-        parts=[Part(text=result.to_text(), media_type="text/plain"), data_part(data), *images],
+        parts=[Part(text=result.to_text(), media_type="text/plain"), data_part(data), *files],
     )
     artifact.metadata.update({"success": result.success, "callId": result.meta.call_id})
     return artifact
