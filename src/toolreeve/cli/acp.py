@@ -1,9 +1,10 @@
-"""`toolreeve acp`: holds agents that speak the Agent Client Protocol.
+"""`toolreeve acp`: our agent in editors, and other ACP agents held by us.
 
 The answer goes to stdout, what happens meanwhile to stderr. Approvals are asked for on the terminal.
 """
 
 import asyncio
+import signal
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,49 @@ from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
     from toolreeve.acp.client.turn import AgentTurn
+    from toolreeve.agent.config import BaseAgentConfig
+    from toolreeve.config import Configuration
+    from toolreeve.serve.mcp.pipes import Pipes
 
 SHOWN_TITLE = 100
 
 
-@click.group(cls=CliGroup)
-def acp() -> None:
-    """Run agents that speak the Agent Client Protocol (ACP) in the sandbox."""
+@click.group(cls=CliGroup, invoke_without_command=True)
+@click.option("--model", metavar="PROVIDER:MODEL", help="The model of our agent; agent.model by default.")
+@click.option("--base-url", metavar="URL", help="The address of the provider's API.")
+@click.pass_context
+def acp(context: click.Context, model: str | None, base_url: str | None) -> None:
+    """Serve our own agent to an editor over the Agent Client Protocol (ACP), or run other agents that speak it.
+
+    Without a command, serves the editor on stdin and stdout.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from toolreeve.cli.agent import agent_config
+    from toolreeve.serve.mcp.pipes import claim
+    from toolreeve.serve.mcp.stdio import run as run_loop
+
+    pipes = claim()
+    options = current()
+    config = agent_config(options, model=model, base_url=base_url, max_steps=None, budget=None, phases=False)
+    run_loop(_serve(options, pipes, config))
+
+
+async def _serve(options: Options, pipes: "Pipes", config: "BaseAgentConfig") -> None:
+    from toolreeve.acp.server.editor import EditorDoor
+    from toolreeve.config import load
+
+    def configure(folder: str) -> "Configuration":
+        return load({"workspace.dir": folder, "policy.mode": options.mode}, origin="editor")
+
+    door = EditorDoor(pipes, configure, config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, door.finished.set)
+    try:
+        await door.finished.wait()
+    finally:
+        await door.close()
 
 
 @acp.command("list")

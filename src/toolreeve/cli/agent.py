@@ -67,7 +67,7 @@ def run(task: str, resume: str | None, **chosen: Any) -> int:
     options = current()
     if resume is not None:
         return asyncio.run(_resume(options, resume, task, chosen))
-    return asyncio.run(_run(options, _config(options, **chosen), task))
+    return asyncio.run(_run(options, agent_config(options, **chosen), task))
 
 
 @agent.command()
@@ -75,10 +75,10 @@ def run(task: str, resume: str | None, **chosen: Any) -> int:
 def chat(**chosen: Any) -> int:
     """Talk with the agent. /help lists the commands; ^C interrupts a run and keeps the conversation."""
     options = current()
-    return asyncio.run(_chat(options, _config(options, **chosen)))
+    return asyncio.run(_chat(options, agent_config(options, **chosen)))
 
 
-def _config(
+def agent_config(
     options: Options,
     *,
     model: str | None,
@@ -215,7 +215,7 @@ async def _resume(options: Options, run_id: str, task: str, chosen: dict[str, An
 
     async with new_runtime(options) as reeve:
         earlier = await load_run(reeve, run_id)
-        config = _config(options, **chosen | {"model": chosen["model"] or earlier.row.model})
+        config = agent_config(options, **chosen | {"model": chosen["model"] or earlier.row.model})
         view = _JsonView() if options.json else _TextView()
         result = await _once(reeve, config, task, view.show, earlier=earlier)
     return _finish(options, result)

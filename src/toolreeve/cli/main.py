@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "call": ("toolreeve.cli.call:call", "Call a tool."),
     "explain": ("toolreeve.cli.explain:explain", "Explain what would be decided, without doing it."),
     "agent": ("toolreeve.cli.agent:agent", "Run an agent that acts through the tools."),
-    "acp": ("toolreeve.cli.acp:acp", "Run agents that speak the Agent Client Protocol in the sandbox."),
+    "acp": ("toolreeve.cli.acp:acp", "Serve our agent to editors over ACP, or run ACP agents."),
     "mcp": ("toolreeve.cli.mcp:mcp", "Serve the tools to an MCP client over stdin and stdout."),
     "servers": ("toolreeve.cli.servers:servers", "List, show, test, accept and log in to MCP servers."),
     "audit": ("toolreeve.cli.audit:audit", "Read, export and verify the record of calls."),

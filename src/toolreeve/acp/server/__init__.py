@@ -1,0 +1,1 @@
+"""The agent side of ACP: Toolreeve's own agent in editors."""
