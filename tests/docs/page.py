@@ -34,6 +34,8 @@ from toolreeve.scripted.definition import read_definitions
 ROOT = Path(__file__).parents[2]
 PORT = ":8733"
 """Where pages say that `toolreeve serve` listens. Each run uses its own port instead."""
+NATS_PORT = "4222"
+"""Likewise for nats-server."""
 _SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
 
 
@@ -74,6 +76,7 @@ class Page:
         self.home.mkdir()
         self.workspace.mkdir()
         self._port = _free_port()
+        self._nats_port = _free_port()
         self.environ = environment(self.home) | {"TOOLREEVE_SERVE_PORT": self._port}
         self._terminal: Terminal | None = None
         self._interpreter: Interpreter | None = None
@@ -90,7 +93,8 @@ class Page:
             raise PageProblem("\n\n".join(problems))
 
     def _run(self, block: Block) -> None:
-        block = replace(block, text=block.text.replace(PORT, f":{self._port}"))
+        text = block.text.replace(PORT, f":{self._port}").replace(NATS_PORT, self._nats_port)
+        block = replace(block, text=text)
         if block.file is not None:
             self._write(block)
         elif block.language in RUNS:

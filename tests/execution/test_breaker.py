@@ -101,7 +101,9 @@ def test_only_failures_of_the_tool_itself_count(code: ErrorCode) -> None:
     innocent = {
         code
         for code in ErrorCode
-        if code.value.endswith(("_NOT_FOUND", "_FORBIDDEN", "_DENIED", "_METHOD", "_DISABLED", "_ALLOWED", "_OPEN"))
+        if code.value.endswith(
+            ("_NOT_FOUND", "_FORBIDDEN", "_DENIED", "_METHOD", "_DISABLED", "_ALLOWED", "_OPEN", "_UNAVAILABLE")
+        )
         or code.value.startswith(("E_INVALID", "E_APPROVAL", "E_PERMISSION", "E_BUDGET", "E_CALC", "E_AUDIT"))
         or code in (ErrorCode.CANCELLED, ErrorCode.RATE_LIMITED, ErrorCode.TOOL_CHANGED, ErrorCode.DENIED)
     }

@@ -2,7 +2,7 @@ import asyncio
 import threading
 from typing import Any
 
-from toolreeve.execution.progress import MAX_CHARACTERS, MAX_PENDING, to_peer
+from toolreeve.execution.progress import MAX_CHARACTERS, MAX_PENDING, report_to
 
 
 class Listener:
@@ -25,7 +25,7 @@ async def settle() -> None:
 
 async def test_reports_arrive_in_order_from_any_thread_with_secrets_redacted() -> None:
     peer = Listener()
-    report = to_peer(peer, lambda text: text.replace("hunter2", "[redacted]"))  # type: ignore[arg-type]
+    report = report_to(peer.progress, lambda text: text.replace("hunter2", "[redacted]"))
 
     report("one")
     thread = threading.Thread(target=report, args=("two hunter2",))
@@ -40,7 +40,7 @@ async def test_reports_arrive_in_order_from_any_thread_with_secrets_redacted() -
 async def test_a_long_report_is_cut() -> None:
     peer = Listener()
 
-    to_peer(peer, str)("x" * (MAX_CHARACTERS + 1))  # type: ignore[arg-type]
+    report_to(peer.progress, str)("x" * (MAX_CHARACTERS + 1))
     await settle()
 
     assert [len(word) for word in peer.heard] == [MAX_CHARACTERS]
@@ -48,7 +48,7 @@ async def test_a_long_report_is_cut() -> None:
 
 async def test_reports_to_a_caller_that_takes_none_are_bounded() -> None:
     peer = Listener(deaf=True)
-    report = to_peer(peer, str)  # type: ignore[arg-type]
+    report = report_to(peer.progress, str)
 
     for number in range(3 * MAX_PENDING):
         report(str(number))

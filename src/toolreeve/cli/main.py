@@ -40,6 +40,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "trust": ("toolreeve.cli.trust:trust", "Trust the workspace, so that its tools and servers may run."),
     "serve": ("toolreeve.cli.serve:serve", "Serve the console, REST, MCP and metrics over HTTP."),
     "tokens": ("toolreeve.cli.tokens:tokens", "Add, list and revoke tokens of the HTTP server."),
+    "worker": ("toolreeve.cli.worker:worker", "Run the calls of a pool for gateways on other machines."),
+    "workers": ("toolreeve.cli.workers:workers", "List the workers; make keys and the configuration of NATS."),
     "completion": ("toolreeve.cli.completion:completion", "Print the completion script of a shell."),
 }
 INTERRUPTED = 130

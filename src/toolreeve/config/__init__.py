@@ -17,6 +17,7 @@ from toolreeve.config.sections.secrets import Secrets
 from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
 from toolreeve.config.sections.trial import Trial
+from toolreeve.config.sections.workers import Workers
 from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.settings import Settings
 from toolreeve.config.sources import Configuration, from_settings, load
@@ -41,6 +42,7 @@ __all__ = [
     "Settings",
     "State",
     "Trial",
+    "Workers",
     "Workspace",
     "from_settings",
     "load",

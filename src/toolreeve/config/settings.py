@@ -26,6 +26,7 @@ from toolreeve.config.sections.secrets import Secrets
 from toolreeve.config.sections.serve import Serve
 from toolreeve.config.sections.state import State
 from toolreeve.config.sections.trial import Trial
+from toolreeve.config.sections.workers import Workers
 from toolreeve.config.sections.workspace import Workspace
 from toolreeve.config.table_schemas import ACP_AGENTS, SERVERS
 
@@ -51,6 +52,7 @@ class Settings:
     serve: Serve = field(default_factory=Serve)
     a2a: A2a = field(default_factory=A2a)
     hooks: Hooks = field(default_factory=Hooks)
+    workers: Workers = field(default_factory=Workers)
     connectors: Connectors = field(default_factory=Connectors)
     agent: Agent = field(default_factory=Agent)
     mcp_servers: Annotated[

@@ -113,3 +113,38 @@ OIDC: Mapping[str, Any] = {
         "scope": {"type": "string", "description": "The scopes to ask for; openid email profile groups if not set."},
     },
 }
+
+POOLS: Mapping[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[a-z][a-z0-9_-]{0,39}$"},
+    "additionalProperties": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["key"],
+        "properties": {
+            "tools": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string"},
+                "description": "Tools that run here: categories, servers, names and globs, as in mcp.tools.",
+            },
+            "tags": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string"},
+                "description": "Tools with one of these tags run here as well.",
+            },
+            "key": {
+                "type": "string",
+                "pattern": REFERENCE,
+                "description": "A reference to the key that signs its calls, ${secret:NAME}; on a worker with ed25519 "
+                "the public key. `toolreeve workers key` makes one.",
+            },
+            "old_keys": {
+                "type": "array",
+                "items": {"type": "string", "pattern": REFERENCE},
+                "description": "Keys that a worker accepts as well, while keys are replaced.",
+            },
+        },
+    },
+}

@@ -145,9 +145,11 @@ class TrialStage:
         keeps: bool,
         committer: Committer,
         last_change: Callable[[], float],
+        runs_elsewhere: Callable[[Action], str] = lambda _: "",
     ) -> None:
         self._committer = committer
         self._last_change = last_change
+        self._runs_elsewhere = runs_elsewhere
         self.seconds = seconds
         self.keeps = keeps
         self._layers = layers
@@ -234,6 +236,8 @@ class TrialStage:
         """Why what the call changes cannot be undone if it runs for real; empty if it can."""
         if not self.keeps:
             return "commands run without layers here (trial.use)"
+        if where := self._runs_elsewhere(action):
+            return where
         return find_undo_obstacle(action, state, network=self._services.commands.network)
 
     async def observed(self, trial: FinishedTrial) -> ObservedChanges:

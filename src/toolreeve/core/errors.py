@@ -47,6 +47,8 @@ class ErrorCode(StrEnum):
     RATE_LIMITED = "E_RATE_LIMITED"
     UPSTREAM = "E_UPSTREAM"
     TOOL_CHANGED = "E_TOOL_CHANGED"
+    WORKER_UNAVAILABLE = "E_WORKER_UNAVAILABLE"
+    WORKER_LOST = "E_WORKER_LOST"
 
 
 class Severity(StrEnum):
@@ -146,6 +148,12 @@ TRAITS: Mapping[ErrorCode, Traits] = {
         "An MCP server or a connected service failed or is down.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
     ),
     ErrorCode.TOOL_CHANGED: _fatal("The tool's definition changed since it was pinned; a person must accept it."),
+    ErrorCode.WORKER_UNAVAILABLE: _other(
+        "No worker took the call; nothing of it ran.", retryable=True, exit_status=ExitStatus.UNAVAILABLE
+    ),
+    ErrorCode.WORKER_LOST: _other(
+        "The worker that ran the call is gone; what the call did is unknown.", exit_status=ExitStatus.UNAVAILABLE
+    ),
 }
 
 

@@ -22,6 +22,7 @@ FAILURES = frozenset(
         ErrorCode.TIMEOUT,
         ErrorCode.LIMIT,
         ErrorCode.UPSTREAM,
+        ErrorCode.WORKER_LOST,
     }
 )
 

@@ -5,23 +5,22 @@ beyond `MAX_PENDING` unsent ones further reports are dropped. Secrets are redact
 """
 
 import asyncio
-from collections.abc import Callable
-
-from toolreeve.core.peer import Peer
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 MAX_CHARACTERS = 4_000
 MAX_PENDING = 100
 
 
-def to_peer(peer: Peer, redact: Callable[[str], str]) -> Callable[[str], None]:
-    """Call this in the peer's event loop; the returned function may be called from any thread."""
+def report_to(send: Callable[[str], Coroutine[Any, Any, None]], redact: Callable[[str], str]) -> Callable[[str], None]:
+    """Call this in the event loop of `send`; the returned function may be called from any thread."""
     loop = asyncio.get_running_loop()
     pending: set[asyncio.Task[None]] = set()
 
     def notify(text: str) -> None:
         if len(pending) >= MAX_PENDING:
             return
-        task = loop.create_task(peer.progress(redact(text)[:MAX_CHARACTERS]))
+        task = loop.create_task(send(redact(text)[:MAX_CHARACTERS]))
         pending.add(task)
         task.add_done_callback(pending.discard)
 

@@ -25,7 +25,7 @@ from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor, LocalExecutor
 from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
 from toolreeve.execution.outputs import OutputStore
-from toolreeve.execution.progress import to_peer
+from toolreeve.execution.progress import report_to
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.rules import PermissionRule
@@ -58,6 +58,7 @@ from toolreeve.runtime.upstream_parts import UpstreamParts, client_info
 if TYPE_CHECKING:
     from toolreeve.approval.channel import Channel
     from toolreeve.confinement.trials import TrialStage
+    from toolreeve.execution.workers.remote import RemoteExecutor
     from toolreeve.upstream.server_spec import ServerSpec
     from toolreeve.upstream.transports.connect import Authorize
 
@@ -181,13 +182,15 @@ class Assembly:
             rates=self.budget,
             budgets=self.budget,
         )
-        self.executor: Executor = LocalExecutor(
+        local = LocalExecutor(
             self.services,
             timeout=settings.limits.timeout,
             patience=settings.approval.timeout,
             draw=random.random,
             progress=self._progress,
         )
+        self.remote = self._new_remote(configuration, local)
+        self.executor: Executor = self.remote or local
 
     def _new_pipeline(self, registry: ToolRegistry) -> Pipeline:
         return Pipeline(
@@ -207,6 +210,19 @@ class Assembly:
             expect=self.upstream.pool.expect if self.upstream.servers else None,
         )
 
+    def _new_remote(self, configuration: Configuration, local: Executor) -> "RemoteExecutor | None":
+        """Not imported without pools."""
+        if not configuration.settings.workers.pools:
+            return None
+        from toolreeve.runtime.remote import new_remote_executor
+
+        return new_remote_executor(configuration, local, self._progress)
+
+    def _runs_elsewhere(self, action: Action) -> str:
+        """Where, if not in this process."""
+        pool = self.remote and self.remote.pools.find(action.spec)
+        return f"it runs on the worker pool {pool.name!r}" if pool else ""
+
     @cached_property
     def trials(self) -> "TrialStage":
         from toolreeve.confinement.trials import TrialStage
@@ -222,6 +238,7 @@ class Assembly:
             keeps=trial.use == "ask",
             committer=Committer(self.commits, self.undo.note),
             last_change=lambda: self.undo.noted_at,
+            runs_elsewhere=self._runs_elsewhere,
         )
 
     def _new_processes(self) -> ClosableProcesses:
@@ -247,7 +264,7 @@ class Assembly:
     def _progress(self, action: Action) -> Callable[[str], None] | None:
         """Where a tool's progress goes: to its caller if they asked for it, and to the subscribers of the bus."""
         peer = action.call.peer
-        notify = to_peer(peer, self.redactor.text) if peer is not None and peer.wants_progress else None
+        notify = report_to(peer.progress, self.redactor.text) if peer is not None and peer.wants_progress else None
         if not self.bus.listened:
             return notify
 

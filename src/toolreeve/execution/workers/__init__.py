@@ -1,0 +1,1 @@
+"""Workers: calls run on other machines, through NATS JetStream."""

@@ -1,0 +1,56 @@
+"""Pools: which workers run a tool. What needs the gateway's own state stays there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.tool import ToolSpec
+from toolreeve.core.toolset import Toolset
+from toolreeve.execution.workers.signing import PoolKey
+
+GATEWAY_TOOLS = frozenset({"undo", "read_output", "get_audit_log"})
+"""They read the record, the undo store or results that were cut, which no worker has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Pool:
+    """`tools` are words of a toolset, `tags` labels of tools; a tool that either matches runs here. `keys`: the first
+    one signs, all of them verify."""
+
+    name: str
+    tools: Toolset | None
+    tags: frozenset[str]
+    keys: Sequence[PoolKey]
+
+    def takes(self, spec: ToolSpec) -> bool:
+        if spec.name in GATEWAY_TOOLS:
+            return False
+        named = self.tools is not None and self.tools.includes(spec)
+        return named or not self.tags.isdisjoint(spec.tags)
+
+
+class Pools:
+    """In the order of the configuration: the first that takes a tool runs it."""
+
+    def __init__(self, pools: Sequence[Pool]) -> None:
+        self._pools: Mapping[str, Pool] = {pool.name: pool for pool in pools}
+        self._found: dict[str, tuple[ToolSpec, Pool | None]] = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        return tuple(self._pools)
+
+    def get(self, name: str) -> Pool:
+        """Raises ToolreeveError for a pool that is not configured."""
+        if name not in self._pools:
+            known = ", ".join(self._pools) or "none"
+            raise ToolreeveError(f"no pool {name!r} in workers.pools; configured: {known}")
+        return self._pools[name]
+
+    def find(self, spec: ToolSpec) -> Pool | None:
+        """None for a tool that runs at the gateway."""
+        known, pool = self._found.get(spec.name, (None, None))
+        if known is not spec:
+            pool = next((each for each in self._pools.values() if each.takes(spec)), None)
+            self._found[spec.name] = (spec, pool)
+        return pool

@@ -1,0 +1,78 @@
+"""Builds pools, connection and remote executor from the [workers] table."""
+
+import time
+from functools import partial
+from importlib.metadata import version
+
+from toolreeve.config import Configuration
+from toolreeve.core.errors import ConfigError, ToolreeveError
+from toolreeve.core.toolset import read_toolset
+from toolreeve.execution.executor import Executor
+from toolreeve.execution.workers.link import NatsSettings
+from toolreeve.execution.workers.pools import Pool, Pools
+from toolreeve.execution.workers.remote import RemoteExecutor, ReportTo
+from toolreeve.execution.workers.signing import PoolKey, read_key
+
+
+def new_remote_executor(configuration: Configuration, local: Executor, progress: ReportTo) -> RemoteExecutor:
+    return RemoteExecutor(
+        local,
+        new_pools(configuration),
+        nats_settings(configuration),
+        timeout=configuration.settings.limits.timeout,
+        progress=progress,
+        now=time.time,
+        version=version("toolreeve"),
+    )
+
+
+def nats_settings(configuration: Configuration) -> NatsSettings:
+    """Raises ConfigError without a URL."""
+    workers = configuration.settings.workers
+    if not workers.url:
+        raise ConfigError(
+            "workers.pools needs the NATS server that carries the calls",
+            source=configuration.origins.get("workers.pools", "code"),
+            key="workers.url",
+            fix='set workers.url, such as "nats://127.0.0.1:4222"',
+        )
+    reveal = partial(configuration.reveal, key="workers.password")
+    return NatsSettings(
+        urls=tuple(url.strip() for url in workers.url.split(",")),
+        user=workers.user,
+        password=reveal(workers.password) if workers.password else "",
+        tls_ca=workers.tls_ca,
+        tls_cert=workers.tls_cert,
+        tls_key=workers.tls_key,
+        replicas=workers.replicas,
+        ack_wait=workers.ack_wait,
+        queue_timeout=workers.queue_timeout,
+        queue_limit=workers.queue_limit,
+    )
+
+
+def new_pools(configuration: Configuration, only: str | None = None) -> Pools:
+    """All pools, or the one of a worker, which needs the keys of no other. Raises ConfigError for an invalid key."""
+    tables = configuration.settings.workers.pools
+    names = list(tables) if only is None else [name for name in tables if name == only]
+    return Pools([_new_pool(configuration, name) for name in names])
+
+
+def _new_pool(configuration: Configuration, name: str) -> Pool:
+    table = configuration.settings.workers.pools[name]
+    references = (table["key"], *table.get("old_keys", ()))
+    return Pool(
+        name=name,
+        tools=read_toolset(table["tools"]) if "tools" in table else None,
+        tags=frozenset(table.get("tags", ())),
+        keys=[_read_key(configuration, name, reference) for reference in references],
+    )
+
+
+def _read_key(configuration: Configuration, pool: str, reference: str) -> PoolKey:
+    text = configuration.reveal(reference, key="workers.pools")
+    try:
+        return read_key(text)
+    except ToolreeveError as problem:
+        source = configuration.origins.get("workers.pools", "code")
+        raise ConfigError(str(problem), source=source, key=f"workers.pools.{pool}.key") from None
