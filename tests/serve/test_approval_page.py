@@ -1,12 +1,18 @@
 """The page of a signed link: opening it decides nothing, its form decides once."""
 
 import asyncio
+from typing import Any
 
+import httpx2
+
+from tests.approval.clients import Client
 from tests.serve.api.api_server import ApiServer, serving
+from tests.serve.mcp.http_server import HEADERS, request
 from tests.world import World
 from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.approval.pending import read_question
 from toolreeve.policy.rules import PermissionRule
+from toolreeve.serve.running_server import announce
 
 
 async def link_to(server: ApiServer) -> str:
@@ -71,3 +77,74 @@ async def test_a_link_is_none_of_the_approvals_by_different_people(world: World)
 
     assert (allowed.status_code, "does not say who answers" in allowed.text) == (409, True)
     assert (denied.status_code, result.success) == (200, False)
+
+
+NAMED = {"mcp-method": "tools/call", "mcp-name": "write_file"}
+LINKS: dict[str, Any] = {"elicitation": {"url": {}}}
+
+
+class LinkClient(Client):
+    """A client of the legacy era that opens links; it keeps the notifications that it gets."""
+
+    def __init__(self, server: ApiServer, action: str = "accept") -> None:
+        super().__init__(capabilities=LINKS, answers=lambda _: {"action": action})
+        self.client.link = lambda asked: server.reeve.approvals.new_link(asked, base=server.url)
+        self.told: list[tuple[str, Any]] = []
+
+    async def notify(self, method: str, params: Any) -> None:
+        self.told.append((method, params))
+
+
+async def test_a_client_that_opens_links_gets_one_and_the_answer_on_the_page_counts(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        client = LinkClient(server)
+        waiting = asyncio.create_task(client.writes(server.reeve))
+        await client.form.shown.wait()
+        params = client.form.asked[0][1]
+        shown = await server.client.get(params["url"])
+        await asyncio.sleep(0.35)
+        unanswered = not waiting.done()
+        await server.client.post(params["url"], data={"answer": "allow"})
+        result = await waiting
+
+    assert (params["mode"], set(params)) == ("url", {"mode", "message", "url", "elicitationId"})
+    assert (shown.status_code, unanswered, result.success) == (200, True, True)
+    assert result.meta.approved_by == "holder via link"
+    assert client.told == [("notifications/elicitation/complete", {"elicitationId": params["elicitationId"]})]
+
+
+async def test_a_link_that_is_not_opened_leaves_the_question_pending(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        result = await LinkClient(server, "decline").writes(server.reeve)
+        pending = (await server.reeve.approvals.list()).items
+
+    assert result.error is not None
+    assert (result.error.code, len(pending)) == ("E_APPROVAL_PENDING", 1)
+
+
+async def test_in_the_modern_era_the_page_is_waited_for_and_consent_alone_runs_nothing(world: World) -> None:
+    call = {"name": "write_file", "arguments": {"path": "a.txt", "content": "x"}}
+    meta = {"io.modelcontextprotocol/clientCapabilities": LINKS}
+
+    async def send(client: httpx2.AsyncClient, **more: Any) -> Any:
+        body = request("tools/call", call | more, meta=meta)
+        return (await client.post("/mcp", json=body, headers=HEADERS | NAMED)).json()["result"]
+
+    async with serving(world.reeve()) as server:
+        without = await send(server.client)
+        with announce(world.state, server.url):
+            asked = await send(server.client)
+            link = asked["inputRequests"]["approval"]["params"]["url"]
+            opened = {"approval": {"action": "accept", "content": {"decision": "allow once"}}}
+            retry = {"inputResponses": opened, "requestState": asked["requestState"]}
+            waiting = asyncio.create_task(send(server.client, **retry))
+            await server.client.get(link)
+            await asyncio.sleep(0.35)
+            ran = (world.workspace / "a.txt").exists()
+            await server.client.post(link, data={"answer": "allow"})
+            done = await waiting
+
+    assert without["structuredContent"]["status"] == "pending", "no console is being served"
+    assert asked["resultType"] == "input_required"
+    assert (ran, (world.workspace / "a.txt").read_text()) == (False, "x")
+    assert not done.get("isError"), done

@@ -4,11 +4,12 @@ Only a choice that was offered is an answer: not a truthy value, not a choice th
 without a choice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Answer, Request, Scope
+from toolreeve.approval.sentence import sentence
 from toolreeve.core.peer import NoAnswer
 
 METHOD = "elicitation/create"
@@ -25,8 +26,12 @@ ALLOW = {
 }
 
 
-def elicitation(request: Request) -> dict[str, Any]:
-    """The params of `elicitation/create`."""
+def elicitation(request: Request, link: Callable[[Request], str] | None = None) -> dict[str, Any]:
+    """The params of `elicitation/create`. With `link`, the client opens the page of the question: its consent to do so
+    is no answer."""
+    if link is not None:
+        text = f"{sentence(request)}. See the whole call, and decide, on this page."
+        return {"mode": "url", "message": text, "url": link(request), "elicitationId": request.id}
     return {
         "message": _message(request),
         "requestedSchema": {

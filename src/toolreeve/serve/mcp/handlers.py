@@ -6,6 +6,8 @@ Each method belongs to its era. A client learns nothing about tools that it may 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.mcp import Era
@@ -29,6 +31,7 @@ from toolreeve.serve.mcp.protocol import Params, WireError, read_log_level, read
 from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
 from toolreeve.serve.mcp.subscriptions import listen
 from toolreeve.serve.mcp.tool_view import as_fragment
+from toolreeve.serve.running_server import find_running
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -72,7 +75,7 @@ class Handlers:
 
     async def answer(self, method: str, params: Params, context: RequestContext) -> dict[str, Any]:
         """Raises WireError."""
-        context.client.asked = self._asks_clients
+        self._prepare(context)
         found = self._methods[context.era].get(method)
         if found is None:
             raise WireError(METHOD_NOT_FOUND, "Method not found", method[:200])
@@ -80,8 +83,15 @@ class Handlers:
 
     async def call(self, params: Params, context: RequestContext) -> dict[str, Any]:
         """Like `answer`, for `tools/call`. Raises WireError."""
-        context.client.asked = self._asks_clients
+        self._prepare(context)
         return self._stamped("tools/call", await self._calls.answer(params, context), context)
+
+    def _prepare(self, context: RequestContext) -> None:
+        """A client that opens links instead of showing forms gets one to the console, if that is being served."""
+        context.client.asked = self._asks_clients
+        if context.opens_links:
+            base = find_running(Path(self._reeve.configuration.settings.state.dir))
+            context.client.link = None if base is None else partial(self._reeve.approvals.new_link, base=base)
 
     def cancel(self, context: RequestContext) -> bool:
         """Cancel the call of a request; False if it has none, or the call has ended."""

@@ -4,8 +4,9 @@ A client is asked only for what it declared, notified only of what it requested,
 that is answered.
 """
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,6 +57,8 @@ class ClientInfo:
     subscribed: set[str] = field(default_factory=set)
     asked: bool = True
     """Whether the client itself is asked for approvals."""
+    link: "Callable[[Request], str] | None" = None
+    """Makes the link to a question, for a client that opens links and shows no forms."""
 
 
 class RequestContext:
@@ -159,9 +162,16 @@ class RequestContext:
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client is to show forms, and can; elicitation declared without a mode means forms."""
+        """Whether the client is to be asked, and can be: by a form, or by a link to the console."""
+        if self.opens_links:
+            return self.client.asked and self.client.link is not None
+        return self.client.asked and isinstance(self.client.capabilities.get("elicitation"), Mapping)
+
+    @property
+    def opens_links(self) -> bool:
+        """Whether the client declares links and no forms; elicitation declared without a mode means forms."""
         declared = self.client.capabilities.get("elicitation")
-        return self.client.asked and isinstance(declared, Mapping) and ("form" in declared or "url" not in declared)
+        return isinstance(declared, Mapping) and "url" in declared and "form" not in declared
 
     @property
     def defers(self) -> bool:
@@ -175,10 +185,19 @@ class RequestContext:
             return DEFERRED
         began = time.monotonic()
         try:
-            result = await self.request(METHOD, elicitation(request))
+            result = await self.request(METHOD, elicitation(request, self.client.link))
         except PeerError as problem:
             raise PeerUnavailable(problem.message) from None
+        if self.client.link is not None and result.get("action") == "accept":
+            await self._until_answered(request)
         return read_answer(request, result, seconds=time.monotonic() - began)
+
+    async def _until_answered(self, request: "Request") -> None:
+        """The person opens the page, and answers there: whoever waits for the answer cancels this."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.notify("notifications/elicitation/complete", {"elicitationId": request.id})
 
     async def progress(self, text: str) -> None:
         await self.notify("notifications/progress", {"message": text})
