@@ -15,7 +15,7 @@ from toolreeve.confinement.execution import ConfinedExecution
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Context, ProgramBounds, Services
-from toolreeve.core.effects import EffectKind
+from toolreeve.core.effects import FILE_EFFECTS, EffectKind
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import TRAITS, ErrorCode, Severity, ToolError, describe_crash, describe_traceback
 from toolreeve.core.names import client_arguments
@@ -47,7 +47,6 @@ REFUSAL_CODES = {
     "budget": ErrorCode.BUDGET,
     "exhaustion": ErrorCode.BUDGET,
 }
-FILE_EFFECTS = frozenset({EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

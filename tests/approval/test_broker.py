@@ -421,3 +421,33 @@ async def test_an_object_with_an_async_call_may_answer_too() -> None:
             return Answer(granted=True, by=request.tool)
 
     assert (await Broker([CallbackChannel(Approver())], now=lambda: 0.0).settle(call(), ASK)).by == "write_file"
+
+
+async def test_the_next_channel_is_asked_after_the_time_for_it_and_not_before() -> None:
+    people = [Person("first"), Person("away", there=False), Person("second"), Person("third")]
+    broker = Broker(people, now=lambda: 0.0, timeout=30.0, escalation=0.05)
+    settling = asyncio.create_task(broker.settle(call(), ASK))
+    await people[0].asked.wait()
+    early = [each.name for each in people if each.asked.is_set()]
+    await people[2].asked.wait()
+    order = [each.name for each in people if each.asked.is_set()]
+    people[0].say(lambda request: request.allow(by="ann"))
+    approval = await settling
+
+    assert (early, order) == (["first"], ["first", "second"])
+    assert approval.by == "ann", "the first is still asked, and may still answer"
+    assert people[2].withdrawn
+    assert not people[1].asked.is_set()
+
+
+async def test_a_channel_that_fails_is_followed_by_the_next_at_once() -> None:
+    people = [Person("first"), Person("second")]
+    broker = Broker(people, now=lambda: 0.0, timeout=30.0, escalation=3600.0)
+    settling = asyncio.create_task(broker.settle(call(), ASK))
+    await people[0].asked.wait()
+    people[0].say(lambda _: "yes")
+    await people[1].asked.wait()
+    people[1].say(lambda request: request.deny(by="bea"))
+
+    with pytest.raises(ToolError, match="bea"):
+        await settling

@@ -281,6 +281,20 @@ async def test_a_governor_that_hangs_approves_nothing_and_holds_a_bounded_number
     assert (len(governing.HANGING), others) == (MAX_FUNCTIONS, [7] * 64)
 
 
+async def test_reviews_of_answers_are_in_the_history(world: World) -> None:
+    async with reeve_with(world, f"output_governors:\n  - {PYTHON % ('reject', 'reject', '')}\n") as reeve:
+        problem, follow_up = await reeve.internals.review_output("s", "done")
+        history = await reeve.approvals.history()
+
+    (said,) = history["governorFeedback"]
+    assert (said["phase"], said["results"][0]["governorId"], said["results"][0]["status"]) == (
+        "post_run",
+        "reject",
+        "reject",
+    )
+    assert ("not on Fridays" in problem, follow_up) == (True, "try on Monday")
+
+
 @pytest.mark.parametrize("reply", [None, [], {}, {"status": "APPROVE"}, {"status": ["approve"]}, {"ok": True}, 1])
 def test_a_reply_without_a_known_status_is_an_error(reply: Any) -> None:
     try:

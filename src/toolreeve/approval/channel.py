@@ -3,9 +3,13 @@
 The broker asks all available channels at once and takes the first answer.
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 from toolreeve.approval.request import Answer, Request
+
+JudgeEdit = Callable[[Request, Mapping[str, Any]], Awaitable[Request]]
+"""The question about a call with edited arguments. Raises ToolError if they are not valid, or denied."""
 
 
 @runtime_checkable
@@ -20,6 +24,13 @@ class Channel(Protocol):
         ...
 
     async def ask(self, request: Request) -> Answer: ...
+
+
+@runtime_checkable
+class EditingChannel(Protocol):
+    """A channel on which arguments are edited; the runtime sets how they are judged."""
+
+    judge_edit: JudgeEdit | None
 
 
 @runtime_checkable

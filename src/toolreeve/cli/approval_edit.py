@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,12 @@ async def edit_approval(
     if request.tried:
         raise click.UsageError("the call has run on trial already: its arguments cannot be edited")
     args = _merge(request.args, changes) if changes else _edit_file(request.args)
-    edited = await _judge(options, request, args)
+    try:
+        edited = await judge_anew(options, request, args)
+    except ToolError as problem:
+        raise click.UsageError(f"the edited call is not valid: {problem.message}") from None
+    if edited.danger > request.danger:
+        note(f"the edited call is more dangerous: {edited.danger.value} instead of {request.danger.value}")
     if not yes and not await confirm("Allow it with these arguments?", shown=describe(edited, whole=True)):
         return None
     return request, dict(edited.args)
@@ -75,42 +79,10 @@ def _edit_file(args: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _judge(options: Options, request: "Request", args: dict[str, Any]) -> "Request":
-    """The question about the edited call, with its own effects and change. Raises UsageError if it is not valid, or is
+async def judge_anew(options: Options, request: "Request", args: Mapping[str, Any]) -> "Request":
+    """The question about the edited call, with its own effects and change. Raises ToolError if it is not valid, or is
     denied."""
-    from toolreeve.approval.preview import previewer
     from toolreeve.cli.runtime import runtime_with
-    from toolreeve.core.action import Action
-    from toolreeve.core.call import ToolCall
-    from toolreeve.core.effects import EffectKind
-    from toolreeve.core.verdict import Decision
 
     async with runtime_with(options, [request.tool]) as reeve:
-        try:
-            bound = reeve.tools.resolve(request.tool, hidden=True)
-            valid = bound.input.parse(args)
-            call = ToolCall(tool=request.tool, args=valid, principal=request.principal, session=request.session)
-            action = Action(call, bound, valid, reeve.internals.files)
-            decision = reeve.explain(request.tool, valid)
-            preview = await previewer(reeve.internals.files)(action)
-        except ToolError as problem:
-            raise click.UsageError(f"the edited call is not valid: {problem.message}") from None
-        if decision.decision is Decision.DENY:
-            raise click.UsageError(f"the edited call is denied: {decision.verdict.reason}")
-        for effect in action.effects:
-            if effect.kind in (EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE):
-                finding = reeve.internals.files.explain(effect.target, change=effect.kind is not EffectKind.READ)
-                if finding.decision == "deny":
-                    raise click.UsageError(f"the edited call is denied: {finding.reason}")
-        if action.danger > request.danger:
-            note(f"the edited call is more dangerous: {action.danger.value} instead of {request.danger.value}")
-        return replace(
-            request,
-            args=valid,
-            effects=tuple(action.effects),
-            danger=action.danger,
-            preview=preview,
-            lasting="",
-            choices=(),
-            defaults=(),
-        )
+        return await reeve.approvals.judge_edit(request, args)

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -291,7 +292,9 @@ async def _edit(
 
 
 async def _history(options: Options, limit: int) -> dict[str, Any]:
+    from toolreeve.cli.approval_edit import judge_anew
     from toolreeve.core.secrets.redactor import Redactor
+    from toolreeve.record.audit import Audit
     from toolreeve.runtime.approvals import Approvals
 
     async with open_journal(options) as (store, _):
@@ -302,7 +305,8 @@ async def _history(options: Options, limit: int) -> dict[str, Any]:
             PendingStore(store.pending, time.time),
             store.grants(time.time),
             now=time.time,
-            check=lambda *_: None,
+            judge_edit=partial(judge_anew, options),
+            audit=Audit(store),
             redact=redactor.text,
         )
         return await approvals.history(limit=limit)
@@ -376,9 +380,11 @@ def _unknown(number: str) -> int:
 
 async def _watch(options: Options) -> int:
     from toolreeve.approval.channels.tty import Hangup
+    from toolreeve.cli.approval_edit import judge_anew
     from toolreeve.runtime.channels import new_terminal_channel
 
     terminal = new_terminal_channel(os.environ)
+    terminal.judge_edit = partial(judge_anew, options)
     if not terminal.available():
         raise click.UsageError("no terminal to ask on: list pending approvals with `toolreeve approvals`")
     note("waiting for approval requests; press ^C to stop")

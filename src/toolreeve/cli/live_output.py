@@ -14,7 +14,8 @@ from toolreeve.core.peer import PeerUnavailable
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
-    from toolreeve.approval.channel import Channel
+    from toolreeve.approval.channel import JudgeEdit
+    from toolreeve.approval.channels.terminal import TerminalChannel
     from toolreeve.approval.request import Answer, Request
 
 ERASE = "\r\x1b[K"
@@ -62,10 +63,18 @@ class LiveOutput:
 class QuietChannel:
     """A channel whose questions no live line overwrites."""
 
-    def __init__(self, channel: "Channel", live: LiveOutput) -> None:
+    def __init__(self, channel: "TerminalChannel", live: LiveOutput) -> None:
         self.name = channel.name
         self._channel = channel
         self._live = live
+
+    @property
+    def judge_edit(self) -> "JudgeEdit | None":
+        return self._channel.judge_edit
+
+    @judge_edit.setter
+    def judge_edit(self, judge: "JudgeEdit | None") -> None:
+        self._channel.judge_edit = judge
 
     def available(self) -> bool:
         return self._channel.available()

@@ -20,6 +20,7 @@ class EffectKind(StrEnum):
     SPEND = "spend"
 
 
+FILE_EFFECTS = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
 CONTACTS = frozenset((EffectKind.NET, EffectKind.SEND))
 """What reaches a host."""
 

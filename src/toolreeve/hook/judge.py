@@ -14,7 +14,7 @@ from toolreeve.config import Configuration
 from toolreeve.config.guard_table import guard_table
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal
-from toolreeve.core.effects import EffectKind, Reach
+from toolreeve.core.effects import FILE_EFFECTS, EffectKind, Reach
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Failure
@@ -28,7 +28,6 @@ from toolreeve.record.journal import Journal
 from toolreeve.runtime.files import new_files
 from toolreeve.runtime.policy_source import PolicySource
 
-_ON_FILES = frozenset((EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE))
 _SYSTEM = ("/bin/", "/lib/", "/lib64/", "/sbin/", "/usr/")
 """Everyone may read these; they hold programs, and no secrets."""
 
@@ -102,7 +101,7 @@ class Judge:
 
     def _objections(self, action: Action) -> Iterator[Verdict]:
         for effect in action.effects:
-            if effect.kind in _ON_FILES and effect.reach in (Reach.EXACT, Reach.BELOW):
+            if effect.kind in FILE_EFFECTS and effect.reach in (Reach.EXACT, Reach.BELOW):
                 yield from self._object_to_path(effect.target, change=effect.kind is not EffectKind.READ)
             elif effect.kind is EffectKind.NET:
                 yield from self._object_to_host(effect.target, action)

@@ -32,6 +32,7 @@ VERSION = 1
 INTENT = "intent"
 CALL = "call"
 LOST = "lost"
+GOVERNOR = "governor"
 APPROVAL = "approval"
 GRANT = "grant"
 RECORDS_PER_MARK = 1_000

@@ -13,6 +13,7 @@ from toolreeve.core.action import Action
 from toolreeve.core.atomic import write_private
 from toolreeve.guard.files.workspace import WorkspaceFiles
 from toolreeve.guard.network.client import GuardedHttp
+from toolreeve.record.audit import Audit
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.record.store import Store
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from toolreeve.approval.channel import Channel
     from toolreeve.approval.governors import Governors
     from toolreeve.approval.grants import Grants
+    from toolreeve.approval.request import Request
     from toolreeve.record.pending import PendingStore
     from toolreeve.runtime.approvals import Approvals
 
@@ -95,10 +97,14 @@ class ApprovalParts:
     def broker(self) -> "Broker":
         """Not imported before the first question."""
         from toolreeve.approval.broker import Broker
+        from toolreeve.approval.channel import EditingChannel
         from toolreeve.approval.preview import previewer
         from toolreeve.approval.request import Choice
         from toolreeve.policy.offers import find_offers
 
+        for channel in self._channels:
+            if isinstance(channel, EditingChannel) and channel.judge_edit is None:
+                channel.judge_edit = self.judge_edit
         return Broker(
             self._channels,
             now=time.time,
@@ -124,7 +130,8 @@ class ApprovalParts:
             self.questions,
             self._store.grants(time.time),
             now=time.time,
-            check=self._check_arguments,
+            judge_edit=self.judge_edit,
+            audit=Audit(self._store),
             redact=self._redact,
             home=self._configuration.home,
             dead_time=self._settings.dead_time,
@@ -136,9 +143,13 @@ class ApprovalParts:
             link_url=self._settings.link_url,
         )
 
-    def _check_arguments(self, tool: str, args: Mapping[str, Any]) -> None:
-        """Raises ToolError for arguments that the tool does not take."""
-        self._registry.resolve(tool, hidden=True).input.parse(args)
+    async def judge_edit(self, request: "Request", args: Mapping[str, Any]) -> "Request":
+        """Not imported before the first edit."""
+        from toolreeve.approval.preview import previewer
+        from toolreeve.runtime.edited_call import EditJudge
+
+        judge = EditJudge(self._registry, self._files, self._policy, previewer(self._files))
+        return await judge(request, args)
 
     def _new_notifications(self) -> "Sequence[Channel]":
         """Raises ToolreeveError without the extra `notify`, or for an address that is not valid."""

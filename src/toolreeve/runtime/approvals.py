@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.approval.card import card, redact_texts
+from toolreeve.approval.channel import JudgeEdit
 from toolreeve.approval.decision import (
     Invalid,
     Outcome,
@@ -23,6 +24,8 @@ from toolreeve.approval.request import Answer, Request, Scope
 from toolreeve.core.call import Principal
 from toolreeve.core.errors import ToolError, ToolreeveError
 from toolreeve.core.grants import Grant, GrantStore
+from toolreeve.record.audit import Audit, Filter
+from toolreeve.record.journal import GOVERNOR
 from toolreeve.record.pending import PendingStore
 from toolreeve.record.pending_table import PENDING, STATES, ListedRow, PendingRow
 
@@ -30,8 +33,6 @@ LINK = "link"
 """The channel of whoever holds a link."""
 SETTLED = tuple(state for state in STATES if state != PENDING)
 _STATES: Mapping[str, Sequence[str]] = {"all": (), "settled": SETTLED, **{state: (state,) for state in STATES}}
-CheckArguments = Callable[[str, Mapping[str, Any]], None]
-"""Raises ToolError for arguments that the tool does not take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,8 @@ class Approvals:
         grants: GrantStore,
         *,
         now: Callable[[], float],
-        check: CheckArguments,
+        judge_edit: JudgeEdit,
+        audit: Audit,
         redact: Callable[[str], str] = str,
         home: str = "",
         dead_time: float = 0.0,
@@ -73,7 +75,8 @@ class Approvals:
         self.store = store
         self._grants = grants
         self._now = now
-        self._check = check
+        self.judge_edit = judge_edit
+        self._audit = audit
         self._redact = redact
         self._home = home
         self._dead_time = dead_time
@@ -139,7 +142,7 @@ class Approvals:
             terms = {"choice": choice, "args": args, "expires": expires, "uses": uses, "know": know}
             given = _new_answer(request, answer, scope=scope, note=note, keep=keep, **terms)
             if args is not None:
-                self._check(request.tool, args)
+                await self.judge_edit(request, args)
         except (ValueError, ToolError) as problem:
             return Invalid(problem=str(problem))
         if digest is not None and digest != request.digest:
@@ -185,18 +188,25 @@ class Approvals:
             yield ApprovalChange(id=row.id, state=row.state, changed=row.changed, summary=self._item(row))
 
     async def history(self, *, limit: int = 50, cursor: str | None = None) -> dict[str, Any]:
-        """Decisions, newest first, what is pending, and what governors said."""
+        """Decisions, newest first, what is pending, and what governors said, about agents' answers as well."""
         page = await self.store.page(states=SETTLED, cursor=cursor, limit=limit, newest_first=True)
         rows = [found for row in page.rows if (found := await self.store.find(row.id)) is not None]
         waiting = await self.store.page(states=(PENDING,), limit=limit)
         made = {
             "permissionDecisions": [_decision(row) for row in rows if row.answer is not None],
             "pendingPermissions": [self._item(row) for row in waiting.rows],
-            "governorFeedback": [said for row in rows for said in row.feedback],
+            "governorFeedback": [*(said for row in rows for said in row.feedback), *await self._reviews(limit, cursor)],
             "cursor": page.cursor,
         }
         redacted: dict[str, Any] = redact_texts(made, self._redact)
         return redacted
+
+    async def _reviews(self, limit: int, cursor: str | None) -> Sequence[Mapping[str, Any]]:
+        """What governors said about the answers of agents, which are no questions: with the first page."""
+        if cursor is not None:
+            return ()
+        found = await self._audit.list(Filter(kind=GOVERNOR), limit=limit)
+        return [{key: each.body.get(key) for key in ("phase", "timestamp", "summary", "results")} for each in found]
 
     async def grants(self) -> Sequence[Grant]:
         """The approvals that hold for a session, oldest first."""

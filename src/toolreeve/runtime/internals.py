@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolreeve.core.call import new_id
+from toolreeve.record.journal import GOVERNOR
 from toolreeve.runtime.calls_in_flight import CallsInFlight
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Internals:
         if governors is None or not governors.settings.output:
             return "", ""
         review = await governors.review_output(text, task=new_id(), session=session, iteration=iteration)
-        await self.journal.note("governor", review.to_dict())
+        await self.journal.note(GOVERNOR, review.to_dict())
         veto = review.rejected
         problem = "" if veto is None else f"refused by governor {veto.governor!r}: {'; '.join(veto.messages)}"
         return problem, review.follow_up

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.approval.people import ASK, Person, call, open_grants, writes
+from tests.world import World
 from toolreeve.approval.always_rule import AlwaysRule
 from toolreeve.approval.broker import Broker
 from toolreeve.approval.channels.terminal import TerminalChannel
@@ -41,9 +42,12 @@ class Screen:
 
     async def shows(self, text: str) -> str:
         """Wait until the text appears, and take all up to it off the screen."""
-        async with asyncio.timeout(DEADLINE):
-            while text not in self.text:
-                await self._more()
+        try:
+            async with asyncio.timeout(DEADLINE):
+                while text not in self.text:
+                    await self._more()
+        except TimeoutError:
+            raise AssertionError(f"{text!r} did not show: {self.text[-2000:]}") from None
         before, _, self.text = self.text.partition(text)
         return before + text
 
@@ -277,6 +281,31 @@ async def test_arguments_are_edited_as_json_and_shown_again(screen: Screen) -> N
         screen.types("y\n")
 
         assert (await settling).args == {"path": "safe.txt", "content": "x"}
+
+
+async def test_an_edit_is_judged_at_once_and_shown_with_its_effects_and_change(screen: Screen, world: World) -> None:
+    (world.workspace / "b.txt").write_text("old\n")
+    async with world.reeve(approve=TerminalChannel(device=screen.device)) as reeve:
+        calling = asyncio.create_task(reeve.call("write_file", path="a.txt", content="new\n"))
+        for wrong in ('{"path": ["x"]}', '{"nonsense": 1}', '{"path": "../../etc/x"}'):
+            await screen.shows("details: ")
+            screen.types("e\n")
+            await screen.shows("JSON: ")
+            screen.types(f"{wrong}\n")
+            await screen.shows("Not possible: ")
+        await screen.shows("details: ")
+        screen.types("e\n")
+        await screen.shows("JSON: ")
+        screen.types('{"path": "b.txt"}\n')
+        shown = await screen.shows("[y/n]: ")
+        screen.types("y\n")
+        result = await calling
+
+    assert result.success
+    assert f"write {world.workspace}/b.txt" in shown
+    assert all(each in shown for each in ("-old", "+new"))
+    assert (world.workspace / "b.txt").read_text() == "new\n"
+    assert not (world.workspace / "a.txt").exists()
 
 
 async def test_an_editor_edits_the_arguments_and_leaves_no_file(screen: Screen, tmp_path: Path) -> None:

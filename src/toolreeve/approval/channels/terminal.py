@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from toolreeve.approval.always_rule import rule_text
+from toolreeve.approval.channel import JudgeEdit
 from toolreeve.approval.channels.tty import Console, find_terminal, open_console
 from toolreeve.approval.prompt import coloured, describe, list_choices
 from toolreeve.approval.request import Answer, Request, Scope
+from toolreeve.core.errors import ToolError
 from toolreeve.core.visible import one_line
 
 LONGEST_DAYS = 3650
@@ -41,6 +43,7 @@ class TerminalChannel:
         now: Callable[[], float] | None = None,
     ) -> None:
         self.approver = approver
+        self.judge_edit: JudgeEdit | None = None
         self._now = now
         self._device = device
         self._colours = colours
@@ -60,9 +63,11 @@ class TerminalChannel:
                 raise RuntimeError("the terminal is no longer available")
             with open_console(device) as console:
                 try:
-                    return await _Dialogue(
+                    dialogue = _Dialogue(
                         console, request, self._editor, session=self._session, colours=self._colours, now=self._now
-                    ).run()
+                    )
+                    dialogue.judge_edit = self.judge_edit
+                    return await dialogue.run()
                 except asyncio.CancelledError as gone:
                     why = one_line(str(gone.args[0])) if gone.args else "answered elsewhere, or timed out"
                     console.say_now(f"\n(withdrawn: {why})\n")
@@ -82,6 +87,7 @@ class _Dialogue:
         colours: bool,
         now: Callable[[], float] | None,
     ) -> None:
+        self.judge_edit: JudgeEdit | None = None
         self._now = now
         self._console = console
         self._request = request
@@ -195,8 +201,24 @@ class _Dialogue:
         if not isinstance(args, dict):
             await self._console.say("The arguments must be a JSON object.\n")
             return None
-        await self._console.say(f"{self._paint(describe(_with_arguments(self._request, args), whole=True))}\n")
-        return self._request.allow(args=args) if await self._agrees("Allow it with these arguments?") else None
+        edited = await self._judge(args)
+        if edited is None:
+            return None
+        if edited.danger > self._request.danger:
+            await self._console.say(f"More dangerous now: {edited.danger.value}.\n")
+        await self._console.say(f"{self._paint(describe(edited, whole=True))}\n")
+        agreed = await self._agrees("Allow it with these arguments?")
+        return self._request.allow(args=dict(edited.args)) if agreed else None
+
+    async def _judge(self, args: Mapping[str, Any]) -> Request | None:
+        """The question about the edited call, with its effects and change; None if it cannot be allowed."""
+        if self.judge_edit is None:
+            return replace(self._request, args=args, effects=(), preview="", lasting="", choices=())
+        try:
+            return await self.judge_edit(self._request, args)
+        except ToolError as problem:
+            await self._console.say(f"Not possible: {one_line(problem.message)}\n")
+            return None
 
     async def _edit_file(self) -> str:
         """The text as the editor saved it; the file is always removed."""
@@ -221,11 +243,6 @@ def _read_numbers(text: str, most: int) -> list[int]:
             return []
         found |= set(range(int(ends[0]), int(ends[1]) + 1))
     return sorted(found)
-
-
-def _with_arguments(request: Request, args: Mapping[str, Any]) -> Request:
-    """The request with other arguments. Its effects are computed when the edited call is decided again."""
-    return replace(request, args=args, effects=(), preview="", lasting="", choices=())
 
 
 async def _run_editor(command: Sequence[str], device: str) -> None:
