@@ -1,5 +1,6 @@
 """A gateway's configuration, worker processes, and tools whose effects count themselves."""
 
+import json
 import os
 import signal
 import subprocess
@@ -91,6 +92,7 @@ class Fleet:
         self.url = url
         self.gateway_key, self.worker_key = new_key(kind)
         self._settings = {"ack_wait": 2.0, "queue_timeout": 20.0, **settings}
+        self.worker_settings: dict[str, Any] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def settings(self, **changes: Any) -> Settings:
@@ -130,7 +132,8 @@ class Fleet:
         return process
 
     def worker_toml(self, number: int) -> str:
-        more = "".join(f"{name} = {value!r}\n" for name, value in self._settings.items() if name != "limits")
+        settings = {**self._settings, **self.worker_settings}
+        more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
         return (
             f'tool_files = ["{self.tools}"]\n[state]\ndir = "{self.place / f"worker{number}"}"\n[workers]\n'
             f'url = "{self.url}"\n{more}[workers.pools.{POOL}]\nkey = "${{secret:{SECRET}}}"\n'

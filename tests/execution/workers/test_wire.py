@@ -178,7 +178,10 @@ def test_pieces_join_in_any_order(content: bytes, times: int, data: st.DataObjec
     sent = list(pieces(whole))
     assembler = Assembler()
 
-    joined = [assembler.add(*map(int, number.split(".")), piece) for number, piece in data.draw(st.permutations(sent))]
+    joined = []
+    for number, piece in data.draw(st.permutations(sent)):
+        index, count = map(int, number.split("."))
+        joined.append(assembler.add(index, count, piece))
 
     assert joined[-1] == whole
     assert joined[:-1] == [None] * (len(sent) - 1)

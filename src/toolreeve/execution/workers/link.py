@@ -113,21 +113,25 @@ class NatsLink:
 
     async def ask(self, request: Awaitable[Any]) -> Any:
         """The answer of JetStream's API. Raises ToolError(WORKER_UNAVAILABLE) that says why there is none."""
-        import nats
+        from nats.errors import Error
 
         self.problem = ""
         try:
             return await request
-        except nats.js.errors.ServiceUnavailableError:
-            raise self.unavailable("JetStream is off or has no leader; start nats-server with -js") from None
-        except (nats.js.errors.NoStreamResponseError, nats.errors.NoRespondersError):
-            raise self.unavailable("JetStream does not answer; start nats-server with -js") from None
-        except nats.js.errors.APIError as problem:
-            raise self.unavailable(f"JetStream refused: {problem.description} ({problem.err_code})") from None
-        except (TimeoutError, nats.errors.Error) as problem:
-            said = self.problem or str(problem)
-            hint = "; `toolreeve workers nats-config` prints the permissions" if "ermission" in said else ""
-            raise self.unavailable(f"{said}{hint}") from None
+        except (TimeoutError, Error) as problem:
+            raise self._explain(problem) from None
+
+    def _explain(self, problem: Exception) -> ToolError:
+        from nats.errors import NoRespondersError
+        from nats.js.errors import APIError, NoStreamResponseError, ServiceUnavailableError
+
+        if isinstance(problem, ServiceUnavailableError | NoStreamResponseError | NoRespondersError):
+            return self.unavailable("JetStream does not answer; start nats-server with -js")
+        if isinstance(problem, APIError):
+            return self.unavailable(f"JetStream refused: {problem.description} ({problem.err_code})")
+        said = self.problem or str(problem)
+        hint = "; `toolreeve workers nats-config` prints the permissions" if "ermission" in said else ""
+        return self.unavailable(f"{said}{hint}")
 
     async def prepare(self, pools: Iterable[str]) -> None:
         """Create or update the streams, the consumers of the pools and the registry. Only gateways may."""
@@ -151,6 +155,7 @@ class NatsLink:
         await self.ask(self.jetstream.create_key_value(registry))
 
     async def _add_stream(self, name: str, subjects: str) -> None:
+        from nats.errors import Error
         from nats.js.api import DiscardPolicy, RetentionPolicy, StreamConfig
         from nats.js.errors import BadRequestError
 
@@ -170,17 +175,13 @@ class NatsLink:
             await self.jetstream.add_stream(config)
         except BadRequestError:  # it exists with other settings
             await self.ask(self.jetstream.update_stream(config))
-        except Exception as problem:
-            await self.ask(_raise(problem))
+        except (TimeoutError, Error) as problem:
+            raise self._explain(problem) from None
 
 
 def registry_seconds(ack_wait: float) -> float:
     """How long a worker that says nothing stays listed."""
     return max(3.0, 1.5 * ack_wait)
-
-
-async def _raise(problem: Exception) -> None:
-    raise problem
 
 
 def _new_tls(settings: NatsSettings) -> ssl.SSLContext | None:

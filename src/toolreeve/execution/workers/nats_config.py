@@ -44,7 +44,8 @@ def write_config(pools: Sequence[str], *, tls: bool) -> str:
     users += [_user(user_of(pool), *worker_permissions(pool)) for pool in pools]
     secured = 'tls {\n  cert_file: "server.pem"\n  key_file: "server-key.pem"\n}\n' if tls else ""
     return (
-        "# Made by `toolreeve workers nats-config`. Passwords come from the environment of nats-server.\n"
+        "# Made by `toolreeve workers nats-config`. Passwords come from the environment of nats-server: letters,\n"
+        "# digits, `_` and `-`, beginning with a letter.\n"
         'jetstream { store_dir: "/data" }\n'
         f"{secured}"
         "authorization {\n  users = [\n" + "".join(users) + "  ]\n}\n"
