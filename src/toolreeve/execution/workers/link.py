@@ -70,6 +70,7 @@ class NatsLink:
         """Raises ToolError(WORKER_UNAVAILABLE) that says what is wrong."""
         import nats
 
+        self.problem = ""
         settings = self.settings
         options: dict[str, Any] = {"user": settings.user, "password": settings.password} if settings.user else {}
         try:
@@ -100,8 +101,10 @@ class NatsLink:
             await client.close()
 
     async def _complain(self, problem: Exception) -> None:
-        """nats-py reports every lost connection and every refused subject here, and goes on by itself."""
-        self.problem = str(problem) or type(problem).__name__
+        """nats-py reports every lost connection and every refused subject here, and goes on by itself. What the server
+        said is worth more than that it hung up."""
+        if not (self.problem and isinstance(problem, OSError)):
+            self.problem = str(problem) or type(problem).__name__
 
     async def _again(self) -> None:
         if self.on_reconnect is not None:
