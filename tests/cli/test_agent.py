@@ -63,6 +63,24 @@ def test_chat_keeps_the_conversation(shell: Shell) -> None:
     assert "I am Ann" in str(model.requests[1])
 
 
+def test_a_chat_is_one_run_and_goes_on_in_another_session(shell: Shell) -> None:
+    with ScriptedModel([say("hello Ann"), say("fine")]) as model:
+        address = ("--model", "ollama:scripted", "--base-url", model.base_url("ollama"))
+        left = shell.spawn("agent", "chat", *address, stdin=b"I am Ann\nAnd you?\n")
+    (chat,) = shell.run("agent", "list", "--json").json
+    with ScriptedModel([say("you are Ann")]) as model:
+        resumed = ("--resume", chat["id"][:8], "--base-url", model.base_url("ollama"))
+        again = shell.spawn("agent", "chat", *resumed, stdin=b"Who am I?\n")
+
+    assert f"agent chat --resume {chat['id'][:8]}" in left.err
+    assert (chat["question"], chat["steps"]) == ("I am Ann", 2)
+    assert "you are Ann" in again.out
+    assert "I am Ann" in str(model.requests[0])
+    (chat,) = shell.run("agent", "list", "--json").json
+    assert len(shell.run("agent", "replay", chat["id"], "--json").json["messages"]) == 6
+    assert (shell.home / ".local/state/toolreeve/agent_history").stat().st_mode & 0o077 == 0
+
+
 def test_a_run_is_recorded_listed_and_replayed_without_a_model(shell: Shell) -> None:
     (shell.workspace / "notes.txt").write_text("42")
     with ScriptedModel([call("read_file", path="notes.txt"), say("It is 42.")]) as model:
@@ -73,7 +91,12 @@ def test_a_run_is_recorded_listed_and_replayed_without_a_model(shell: Shell) -> 
     short_id = shell.run("agent", "list").out.splitlines()[1].split()[0]
     assert len(short_id) < len(listed["id"])
     replayed = shell.run("agent", "replay", short_id).out
-    assert replayed.splitlines() == ["> What is the answer?", '  read_file {"path":"notes.txt"}', "    42", "It is 42."]
+    assert replayed.splitlines() == [
+        "> What is the answer?",
+        '  read_file {"path":"notes.txt"}',
+        "    [untrusted] 42",
+        "It is 42.",
+    ]
 
 
 def test_a_run_is_resumed_with_its_whole_conversation(shell: Shell) -> None:

@@ -26,6 +26,9 @@ WAIT_MS = 20_000
 SETTINGS = """
 [approval]
 timeout = 120
+
+[commands]
+network = "guarded"
 """
 
 expect.set_options(timeout=WAIT_MS)

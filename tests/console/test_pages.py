@@ -1,6 +1,7 @@
 """Every page in both themes and on a phone: accessible, whole, and without a complaint of the browser."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.console_server import ConsoleServer
+from toolreeve.testing import ScriptedModel, call, say
 
 OpenPage = Callable[..., Page]
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
@@ -24,6 +26,9 @@ SETTINGS = f"""
 [approval]
 timeout = 600
 
+[commands]
+network = "guarded"
+
 [mcp_servers.system-info]
 command = "{sys.executable}"
 args = ["-m", "toolreeve.system_info"]
@@ -36,6 +41,7 @@ PAGES = [
     "/activity",
     "/tools",
     "/tools/write_file",
+    "/runs",
     "/policy",
     "/policy/grants",
     "/policy/explain",
@@ -46,6 +52,7 @@ PAGES = [
     "/setup",
     "/setup/clients",
     "/setup/tokens",
+    "/setup/api",
 ]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
@@ -60,6 +67,10 @@ def waiting(server: ConsoleServer) -> "list[Future[dict[str, Any]]]":
     (server.workspace / "app.py").write_text("TIMEOUT = 30\n\nprint(TIMEOUT)\n")
     for path in ("app.py", "missing.py", "/etc/shadow"):
         server.call("read_file", path=path).result(timeout=60)
+    with ScriptedModel([call("read_file", path="app.py"), say("It waits 30 seconds.")]) as model:
+        command = [sys.executable, "-m", "toolreeve", "agent", "run", "How long does it wait?"]
+        address = ["--model", "ollama:scripted", "--base-url", model.base_url("ollama")]
+        subprocess.run([*command, *address], cwd=server.workspace, env=server.env, check=True, timeout=60)
     asked = [
         server.call("write_file", path="app.py", content="TIMEOUT = 10\n\nprint(TIMEOUT)\n"),
         server.call("bash", command="git push --force origin main"),
@@ -145,10 +156,40 @@ def test_a_client_is_adopted_and_hooked_with_a_click_after_its_change_was_shown(
     assert (settings.parent / "hooks.json").is_file()
 
 
+@pytest.mark.usefixtures("waiting")
+def test_a_run_of_the_agent_is_a_timeline_that_leads_to_its_calls(open_page: OpenPage) -> None:
+    page = open_page("/runs")
+    steps = page.get_by_role("list", name="What happened, in order").get_by_role("listitem")
+    expect(steps).to_have_count(4)
+    expect(steps.nth(2)).to_contain_text("untrusted")
+    expect(steps.nth(3)).to_contain_text("It waits 30 seconds.")
+    steps.nth(2).get_by_role("link", name="see the call").click()
+
+    expect(page).to_have_url(re.compile("/calls/"))
+    expect(page.get_by_text("The road")).to_be_visible()
+
+
+def test_the_api_is_documented_without_the_network(open_page: OpenPage) -> None:
+    page = open_page("/setup/api")
+    page.get_by_role("searchbox", name="Find an endpoint").fill("PUT /api/v1/policy")
+    page.get_by_text("Replace the user's policy file").click()
+
+    expect(page.get_by_text("Needs the scope")).to_be_visible()
+    expect(page.get_by_text("PolicySaved")).to_be_visible()
+
+
 def test_keys_and_the_palette_reach_every_page(open_page: OpenPage) -> None:
     page = open_page("/inbox")
     expect(page.locator("h1")).to_have_text("Inbox")
-    for key, name in {"c": "Calls", "y": "Activity", "t": "Tools", "p": "Policy", "s": "Servers", "a": "Audit"}.items():
+    for key, name in {
+        "r": "Runs",
+        "c": "Calls",
+        "y": "Activity",
+        "t": "Tools",
+        "p": "Policy",
+        "s": "Servers",
+        "a": "Audit",
+    }.items():
         page.keyboard.press("g")
         page.keyboard.press(key)
         expect(page.locator("h1")).to_have_text(name)

@@ -18,6 +18,9 @@ SETTINGS = """
 [approval]
 timeout = 600
 
+[commands]
+network = "guarded"
+
 [policy]
 mode = "default"
 """

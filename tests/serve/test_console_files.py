@@ -38,6 +38,16 @@ def test_each_page_has_a_nonce_of_its_own_for_its_styles_only(client: TestClient
     )
 
 
+def test_the_page_offers_a_login_with_the_provider_only_if_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text('<meta name="oidc-login" content="__OIDC_LOGIN__">')
+    pages = [
+        TestClient(Starlette(routes=ConsoleFiles(tmp_path, **given).routes())).get("/").text
+        for given in ({}, {"oidc_login": "/login/oidc"})
+    ]
+
+    assert [re.search(r'content="([^"]*)"', page)[1] for page in pages] == ["", "/login/oidc"]  # type: ignore[index]
+
+
 def test_assets_are_cached_for_good_and_pages_are_not(client: TestClient) -> None:
     asset = client.get("/assets/app-1a2b.js")
 

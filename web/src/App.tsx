@@ -21,6 +21,7 @@ const Overlays = lazy(() => import("./ui/Overlays"));
 const Calls = lazy(() => import("./pages/calls/Calls"));
 const Activity = lazy(() => import("./pages/activity/Activity"));
 const Tools = lazy(() => import("./pages/tools/Tools"));
+const Runs = lazy(() => import("./pages/runs/Runs"));
 const Policy = lazy(() => import("./pages/policy/Policy"));
 const Servers = lazy(() => import("./pages/servers/Servers"));
 const Audit = lazy(() => import("./pages/audit/Audit"));
@@ -83,6 +84,7 @@ export default function App() {
                 <Route path="/calls/:id?" component={Calls} />
                 <Route path="/activity" component={Activity} />
                 <Route path="/tools/:name?" component={Tools} />
+                <Route path="/runs/:id?" component={Runs} />
                 <Route path="/policy/:tab?" component={Policy} />
                 <Route path="/servers/:name?" component={Servers} />
                 <Route path="/audit" component={Audit} />

@@ -305,4 +305,12 @@ class AgentLoop:
         self._repeats[key] += 1
         if self._repeats[key] >= REPEATS_NOTED:
             text += f"\n[This call has now returned the same result {self._repeats[key]} times. Try another way.]"
-        return ToolAnswer(id=call.id, name=call.name, text=text, is_error=not result.success)
+        meta = result.meta
+        return ToolAnswer(
+            id=call.id,
+            name=call.name,
+            text=text,
+            is_error=not result.success,
+            call_id=meta.call_id,
+            labels=tuple(meta.labels),
+        )

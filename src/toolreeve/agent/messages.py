@@ -1,7 +1,7 @@
 """Messages of a conversation with a model, independent of the provider."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from toolreeve.core.tool import ToolSpec
@@ -28,10 +28,14 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
+    """`call_id` and `labels` are those of the result on record; the model does not get them."""
+
     id: str
     name: str
     text: str
     is_error: bool
+    call_id: str = ""
+    labels: tuple[str, ...] = ()
 
     def to_wire(self, provider: Provider) -> dict[str, Any]:
         name = wire_name(provider, self.name)
@@ -102,8 +106,10 @@ def to_dict(message: Message) -> dict[str, Any]:
             shown = [{"id": call.id, "name": call.name, "args": call.args} for call in calls]
             return {"role": "assistant", "text": text, "calls": shown}
         case ToolMessage(answers=answers):
-            told = [{"id": a.id, "name": a.name, "text": a.text, "is_error": a.is_error} for a in answers]
-            return {"role": "tool", "answers": told}
+            return {
+                "role": "tool",
+                "answers": [{**asdict(answer), "labels": list(answer.labels)} for answer in answers],
+            }
 
 
 def from_dict(data: Mapping[str, Any]) -> Message:
@@ -115,6 +121,7 @@ def from_dict(data: Mapping[str, Any]) -> Message:
             calls = tuple(ParsedCall(call["name"], call["args"], call["id"]) for call in data["calls"])
             return AssistantMessage(text=data["text"], calls=calls)
         case "tool":
-            return ToolMessage(answers=tuple(ToolAnswer(**answer) for answer in data["answers"]))
+            told = ({**answer, "labels": tuple(answer.get("labels", ()))} for answer in data["answers"])
+            return ToolMessage(answers=tuple(ToolAnswer(**answer) for answer in told))
         case other:
             raise KeyError(f"no message has the role {other!r}")

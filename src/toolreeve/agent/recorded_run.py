@@ -39,6 +39,11 @@ async def load_run(reeve: Toolreeve, prefix: str) -> StoredRun:
     return StoredRun(row=row, conversation=Conversation(await load_messages(runs, row.id)), stored=stored)
 
 
+def new_stored_run(reeve: Toolreeve, config: BaseAgentConfig, asked: str) -> StoredRun:
+    """A run of which nothing is in the record yet."""
+    return StoredRun(row=_new_row(reeve, config, asked), conversation=Conversation(), stored=0)
+
+
 async def run_recorded(
     reeve: Toolreeve,
     config: BaseAgentConfig,
@@ -47,19 +52,16 @@ async def run_recorded(
     provider: ModelProvider,
     signature: type[Signature] = Ask,
     emit: Callable[[AgentEvent], None] = ignore,
-    conversation: Conversation | None = None,
     earlier: StoredRun | None = None,
 ) -> AgentResult:
-    """Waits for the servers first. `conversation` holds the earlier turns of a chat, `earlier` a run to continue."""
+    """Waits for the servers first. `earlier` is a run to continue."""
     bound = bind(signature, dict(inputs))
     asked = question(signature, bound)
     await reeve.fleet.settled()
     if words := _own_words(signature, bound):
         await reeve.say(words)
-    row = _new_row(reeve, config, asked) if earlier is None else earlier.row
-    stored = 0 if earlier is None else earlier.stored
-    if earlier is not None:
-        conversation = earlier.conversation
+    before = earlier or new_stored_run(reeve, config, asked)
+    row = before.row
     new_run = PhasedRun if config.phases else AgentRun
     run = new_run(
         review=partial(reeve.internals.review_output, reeve.session),
@@ -70,9 +72,9 @@ async def run_recorded(
         provider=provider,
         tools=ReeveTools(reeve, reeve.session),
         emit=emit,
-        conversation=conversation or Conversation(),
+        conversation=before.conversation,
         transcript=Transcript(
-            reeve.internals.store.agent_runs, row, redact=reeve.internals.redact, now=time.time, stored=stored
+            reeve.internals.store.agent_runs, row, redact=reeve.internals.redact, now=time.time, stored=before.stored
         ),
     )
     return await run.run(asked)

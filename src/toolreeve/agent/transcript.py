@@ -52,7 +52,7 @@ class Transcript:
         )
 
     def _encode(self, message: Message) -> bytes:
-        data = to_dict(message)
+        data = to_dict(message) | {"at": self._now()}
         if isinstance(message, AssistantMessage) and message.raw is not None:
             data |= {"provider": message.provider, "raw": message.raw}
         return json.dumps(self._redacted(data))

@@ -6,8 +6,10 @@ The answer goes to stdout, what happens meanwhile to stderr. Approvals are asked
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -23,7 +25,6 @@ from toolreeve.core.visible import one_line, visible
 
 if TYPE_CHECKING:
     from toolreeve.agent.config import BaseAgentConfig
-    from toolreeve.agent.conversation import Conversation
     from toolreeve.agent.events import AgentEvent
     from toolreeve.agent.messages import Message
     from toolreeve.agent.recorded_run import StoredRun
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 SHOWN_ARGUMENTS = 100
 SHOWN_ANSWER = 200
+HISTORY = "agent_history"
+HISTORY_LINES = 1000
 T = TypeVar("T")
 HELP = """\\      at the end of a line: go on in the next
 /help  this list
@@ -71,11 +74,15 @@ def run(task: str, resume: str | None, **chosen: Any) -> int:
 
 
 @agent.command()
+@click.option("--resume", metavar="RUN", help="Go on with the conversation of RUN, an earlier chat for example.")
 @_model_options
-def chat(**chosen: Any) -> int:
-    """Talk with the agent. /help lists the commands; ^C interrupts a run and keeps the conversation."""
-    options = current()
-    return asyncio.run(_chat(options, agent_config(options, **chosen)))
+def chat(resume: str | None, **chosen: Any) -> int:
+    """Talk with the agent. /help lists the commands; ^C interrupts a run and keeps the conversation.
+
+    A conversation is one run: `agent list` shows it, and `agent chat --resume` goes on with it. What you typed is kept
+    for the next chat.
+    """
+    return asyncio.run(_chat(current(), resume, chosen))
 
 
 def agent_config(
@@ -197,7 +204,11 @@ def _lines(message: dict[str, Any]) -> list[str]:
             said = [message["text"]] if message["text"] else []
             return [*said, *(_call_line(call["name"], call["args"]) for call in message["calls"])]
         case _:
-            return [f"    {one_line(answer['text'])[:SHOWN_ANSWER]}" for answer in message["answers"]]
+            return [f"    {_labels(answer)}{one_line(answer['text'])[:SHOWN_ANSWER]}" for answer in message["answers"]]
+
+
+def _labels(answer: dict[str, Any]) -> str:
+    return f"[{', '.join(answer['labels'])}] " if answer["labels"] else ""
 
 
 @agent.command()
@@ -232,7 +243,6 @@ async def _once(
     task: str,
     emit: "Callable[[AgentEvent], None]",
     *,
-    conversation: "Conversation | None" = None,
     earlier: "StoredRun | None" = None,
 ) -> "AgentResult":
     from toolreeve.agent.errors import ModelError
@@ -248,41 +258,62 @@ async def _once(
         raise ToolreeveError(str(problem)) from None
     inputs = {"task": task}
     try:
-        return await run_recorded(
-            reeve, config, inputs, provider=provider, emit=emit, conversation=conversation, earlier=earlier
-        )
+        return await run_recorded(reeve, config, inputs, provider=provider, emit=emit, earlier=earlier)
     finally:
         await provider.close()
 
 
-async def _chat(options: Options, config: "BaseAgentConfig") -> int:
-    from toolreeve.agent.conversation import Conversation
+async def _chat(options: Options, resumed: str | None, chosen: dict[str, Any]) -> int:
+    from toolreeve.agent.recorded_run import load_run, new_stored_run
     from toolreeve.cli.runtime import new_runtime
 
     view = _TextView(streams=True)
-    conversation = Conversation()
     spent = 0.0
     async with new_runtime(options) as reeve:
-        while (line := await asyncio.to_thread(_read_line)) is not None:
-            match line.strip():
-                case "":
-                    continue
-                case "/quit":
-                    break
-                case "/help":
-                    print_text(HELP)
-                case "/cost":
-                    print_text(f"${spent:.4f}, {conversation.tokens():,} tokens in the conversation")
-                case "/new":
-                    conversation = Conversation()
-                case text if text.startswith("/"):
-                    note(f"unknown command {one_line(text)}; /help lists them")
-                case text:
-                    result = await _interruptible(_once(reeve, config, text, view.show, conversation=conversation))
-                    if result is not None:
-                        spent += result.outcome.cost
-                        _summarize(result)
+        chat = None if resumed is None else await load_run(reeve, resumed)
+        if chat is not None:
+            note(f"going on with: {one_line(chat.row.question)[:SHOWN_ANSWER]}")
+        config = agent_config(options, **chosen | {"model": chosen["model"] or (chat and chat.row.model)})
+        with _typed_before(options):
+            while (line := await asyncio.to_thread(_read_line)) is not None:
+                match line.strip():
+                    case "":
+                        continue
+                    case "/quit":
+                        break
+                    case "/help":
+                        print_text(HELP)
+                    case "/cost":
+                        tokens = 0 if chat is None else chat.conversation.tokens()
+                        print_text(f"${spent:.4f}, {tokens:,} tokens in the conversation")
+                    case "/new":
+                        chat = None
+                    case text if text.startswith("/"):
+                        note(f"unknown command {one_line(text)}; /help lists them")
+                    case text:
+                        chat = chat or new_stored_run(reeve, config, text)
+                        result = await _interruptible(_once(reeve, config, text, view.show, earlier=chat))
+                        if result is not None:
+                            spent += result.outcome.cost
+                            _summarize(result)
+                        chat = await load_run(reeve, chat.row.id)
+    if chat is not None:
+        note(f"to go on: toolreeve agent chat --resume {chat.row.id[:8]}")
     return ExitStatus.OK
+
+
+@contextmanager
+def _typed_before(options: Options) -> Iterator[None]:
+    """The lines of earlier chats, in a file that only the user can read."""
+    import readline
+
+    path = Path(options.configuration().settings.state.dir) / HISTORY
+    if path.is_file():
+        readline.read_history_file(path)
+    readline.set_history_length(HISTORY_LINES)
+    yield
+    path.touch(mode=0o600)
+    readline.write_history_file(path)
 
 
 async def _interruptible(work: "Coroutine[Any, Any, AgentResult]") -> "AgentResult | None":
@@ -303,8 +334,6 @@ async def _interruptible(work: "Coroutine[Any, Any, AgentResult]") -> "AgentResu
 
 def _read_line() -> str | None:
     """What the user typed; a line that ends with a backslash goes on in the next. None at the end of the input."""
-    import readline  # noqa: F401 - gives `input` its history and its editing
-
     try:
         lines = [input("> ")]
         while lines[-1].endswith("\\"):

@@ -18,6 +18,8 @@ DIRECTORY = Path(toolreeve.__file__).parent / "console"
 INDEX = "index.html"
 NONCE = "__CSP_NONCE__"
 """In `index.html`, replaced with the nonce of the response: styles that the console adds carry it."""
+OIDC_LOGIN = "__OIDC_LOGIN__"
+"""In `index.html`, replaced with where a login with the OpenID provider begins; empty without one."""
 _YEAR = "public, max-age=31536000, immutable"
 _OWN = ("/api", "/mcp", "/metrics", "/health", "/login", "/approve", "/a2a", "/streaming", "/.well-known")
 _NO_BUILD = """<!doctype html>
@@ -51,14 +53,14 @@ def security_headers(nonce: str = "") -> dict[str, str]:
 
 
 class ConsoleFiles:
-    def __init__(self, directory: Path = DIRECTORY) -> None:
+    def __init__(self, directory: Path = DIRECTORY, *, oidc_login: str = "") -> None:
         self._files = {
             f"/{path.relative_to(directory).as_posix()}": path
             for path in sorted(directory.rglob("*"))
             if path.is_file()
         }
         index = self._files.pop(f"/{INDEX}", None)
-        self._index = _NO_BUILD if index is None else index.read_text()
+        self._index = (_NO_BUILD if index is None else index.read_text()).replace(OIDC_LOGIN, oidc_login)
 
     def routes(self) -> list[BaseRoute]:
         """The last routes: they answer every path that is not another's."""

@@ -31,6 +31,7 @@ from toolreeve.serve.login import Login
 from toolreeve.serve.mcp.door import new_handlers
 from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
+from toolreeve.serve.oidc import START as OIDC_START
 from toolreeve.serve.oidc import OidcLogin, OidcSettings
 from toolreeve.serve.tokens import AccessScope, Credential
 from toolreeve.serve.webhook_dispatcher import WebhookDispatcher
@@ -160,7 +161,7 @@ def _public_routes(services: ApiServices, oidc: OidcSettings | None) -> list[Bas
     logins = [*login.routes(), *ApprovalPage(services.reeve.approvals).routes()]
     if oidc is not None:
         logins += OidcLogin(oidc, login, services.reeve.internals.http, services.now).routes()
-    return [Route("/health", health), *logins, *ConsoleFiles().routes()]
+    return [Route("/health", health), *logins, *ConsoleFiles(oidc_login=OIDC_START if oidc else "").routes()]
 
 
 async def _follow_tokens(services: ApiServices) -> None:

@@ -36,6 +36,8 @@ const STALE: Record<string, string[]> = {
   "approval.requested": ["/status"],
   "approval.resolved": ["/status", "/policy/grants", "/policy/suggestions"],
   "approval.withdrawn": ["/status"],
+  "call.started": ["/runs"],
+  "call.finished": ["/runs"],
   "server.state": ["/servers", "/tools", "/status"],
   "tool.changed": ["/servers", "/tools"],
   "policy.changed": ["/policy", "/status"],

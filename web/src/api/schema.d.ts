@@ -784,6 +784,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The runs of Toolreeve's own agent by the user of this server, newest first.
+         * @description Needs the scope `approve`.
+         */
+        get: operations["list_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a run: the whole conversation, with the calls that were made.
+         * @description Needs the scope `approve`.
+         */
+        get: operations["show_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers": {
         parameters: {
             query?: never;
@@ -1176,6 +1216,114 @@ export interface components {
             accepted: string;
         };
         /**
+         * AgentAnswer
+         * @description `call_id` is the call on record; it is empty if nothing ran. `labels` tell where the result came from.
+         */
+        AgentAnswer: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Text */
+            text: string;
+            /** Is Error */
+            is_error: boolean;
+            /** Call Id */
+            call_id?: string;
+            /** Labels */
+            labels?: string[];
+        };
+        /** AgentCall */
+        AgentCall: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Args */
+            args: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * AgentMessage
+         * @description `at` is when it was recorded. A tool's message answers all calls of the turn before.
+         */
+        AgentMessage: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "user" | "assistant" | "tool";
+            /** At */
+            at?: number;
+            /** Text */
+            text?: string;
+            /** Calls */
+            calls?: components["schemas"]["AgentCall"][];
+            /** Answers */
+            answers?: components["schemas"]["AgentAnswer"][];
+        };
+        /** AgentRunDetail */
+        AgentRunDetail: {
+            /** Id */
+            id: string;
+            /** User */
+            user: string;
+            /** Workspace */
+            workspace: string;
+            /** Session */
+            session: string;
+            /** Model */
+            model: string;
+            /** Question */
+            question: string;
+            /** Began */
+            began: number;
+            /** Ended */
+            ended: number | null;
+            /** Stop */
+            stop: string;
+            /** Steps */
+            steps: number;
+            /** Cost */
+            cost: number;
+            /** Messages */
+            messages: components["schemas"]["AgentMessage"][];
+        };
+        /** AgentRunList */
+        AgentRunList: {
+            /** Runs */
+            runs: components["schemas"]["AgentRunSummary"][];
+        };
+        /**
+         * AgentRunSummary
+         * @description `stop` says why it ended; it is empty while the run goes on, or if its process died.
+         */
+        AgentRunSummary: {
+            /** Id */
+            id: string;
+            /** User */
+            user: string;
+            /** Workspace */
+            workspace: string;
+            /** Session */
+            session: string;
+            /** Model */
+            model: string;
+            /** Question */
+            question: string;
+            /** Began */
+            began: number;
+            /** Ended */
+            ended: number | null;
+            /** Stop */
+            stop: string;
+            /** Steps */
+            steps: number;
+            /** Cost */
+            cost: number;
+        };
+        /**
          * ApprovalList
          * @description Cards without arguments and changes; `cursor` continues the list. `total` counts what is pending.
          */
@@ -1298,6 +1446,11 @@ export interface components {
              * @default null
              */
             uses: number | null;
+            /**
+             * Know
+             * @default false
+             */
+            know: boolean;
             /**
              * Held Ms
              * @description How long the button was held, for CRITICAL.
@@ -1670,7 +1823,7 @@ export interface components {
         /**
          * DecideBody
          * @description `digest` is that of the card that the person saw. `keep` are the paths of the changes to keep, `args` the edited
-         *     arguments, which are judged anew.
+         *     arguments, which are judged anew. `know` keeps what the card calls `knowable` as known recipients.
          */
         DecideBody: {
             /** Digest */
@@ -1719,6 +1872,11 @@ export interface components {
              * @default null
              */
             uses: number | null;
+            /**
+             * Know
+             * @default false
+             */
+            know: boolean;
             /**
              * Held Ms
              * @description How long the button was held, for CRITICAL.
@@ -4248,6 +4406,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SuggestionList"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    list_runs: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentRunList"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    show_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentRunDetail"];
                 };
             };
             /** @description The error */

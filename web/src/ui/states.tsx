@@ -22,8 +22,8 @@ export function Failed({ what, problem, retry }: { what: string; problem: Proble
       <h2>{what} could not be loaded</h2>
       <p>{problem.line}</p>
       <p className="dim">
-        Your agents are not affected: questions wait in the runtime, and <code>toolreeve approve</code> answers them in
-        a terminal.
+        Your agents are not affected: questions wait in the runtime, and <code>toolreeve approvals</code> answers them
+        in a terminal.
       </p>
       <button className="bt mt8" onClick={retry}>
         Try again
@@ -32,12 +32,20 @@ export function Failed({ what, problem, retry }: { what: string; problem: Proble
   );
 }
 
+/** Where a login with the OpenID provider begins, if there is one. */
+const oidcLogin = document.querySelector<HTMLMetaElement>('meta[name="oidc-login"]')?.content;
+
 function NotAllowed({ what, problem }: { what: string; problem: Problem }) {
   return (
     <div className="state" role="alert">
       <IconPlugConnectedX aria-hidden />
       <h2>{problem.status === 401 ? "You are not logged in" : `${what} is not open to your role`}</h2>
       <p>{problem.line}</p>
+      {oidcLogin?.startsWith("/") && (
+        <a className="bt prim mt8" href={oidcLogin}>
+          Log in with your account
+        </a>
+      )}
       {problem.status === 401 && (
         <>
           <p className="dim mt8">Open the link that the server printed when it started, or ask it for a new one:</p>

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 from toolreeve.serve.api.activity import activity
+from toolreeve.serve.api.agent_runs import agent_runs
 from toolreeve.serve.api.approvals import approvals
 from toolreeve.serve.api.audit import audit
 from toolreeve.serve.api.calls import calls
@@ -33,6 +34,7 @@ TOPICS = (
     tools,
     activity,
     calls,
+    agent_runs,
     approvals,
     policy,
     policy_review,

@@ -1,4 +1,5 @@
 /** Setup: what is checked here, which clients come through here, and who may enter. */
+import { lazy, Suspense } from "react";
 import { Link } from "wouter";
 import { IconAlertTriangle, IconCheck, IconX } from "@tabler/icons-react";
 import { useQuery } from "../../api/query";
@@ -11,10 +12,13 @@ import { Prose } from "../../ui/Visible";
 import { Clients } from "./Clients";
 import { Tokens } from "./Tokens";
 
+const ApiDocs = lazy(() => import("./ApiDocs"));
+
 const TABS = [
   { path: "/setup", label: "Checks" },
   { path: "/setup/clients", label: "Clients" },
   { path: "/setup/tokens", label: "Access" },
+  { path: "/setup/api", label: "API" },
 ];
 
 export default function Setup({ params }: { params: { tab?: string } }) {
@@ -23,7 +27,17 @@ export default function Setup({ params }: { params: { tab?: string } }) {
     <>
       <Tabs label="Setup" tabs={TABS} current={current} />
       <div className="pad">
-        {params.tab === "clients" ? <Clients /> : params.tab === "tokens" ? <Tokens /> : <Doctor />}
+        <Suspense fallback={<Loading />}>
+          {params.tab === "clients" ? (
+            <Clients />
+          ) : params.tab === "tokens" ? (
+            <Tokens />
+          ) : params.tab === "api" ? (
+            <ApiDocs />
+          ) : (
+            <Doctor />
+          )}
+        </Suspense>
       </div>
     </>
   );
