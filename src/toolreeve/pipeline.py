@@ -37,6 +37,7 @@ from toolreeve.registry import ToolRegistry
 if TYPE_CHECKING:
     from toolreeve.approval.broker import Broker
     from toolreeve.approval.request import Approval
+    from toolreeve.confinement.held_trials import HeldTrial
     from toolreeve.confinement.trials import TrialStage
     from toolreeve.information_flow.stage import InformationFlow
 
@@ -72,7 +73,9 @@ class Pipeline:
     confinement: ConfinedExecution = field(init=False)
 
     def __post_init__(self) -> None:
-        confined = ConfinedExecution(self.policy, self.broker, self.trials, perform=self._perform, ask=self._ask)
+        confined = ConfinedExecution(
+            self.policy, self.broker, self.trials, perform=self._perform, replay=self._replay, ask=self._ask
+        )
         object.__setattr__(self, "confinement", confined)
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -158,6 +161,14 @@ class Pipeline:
             action.observe(output.effects)
             passage.done(output)
             return self._describe(entry, output)
+
+    async def _replay(self, action: Action, entry: Entry, held: "HeldTrial") -> Output | ToolError:
+        """How a call ended that ran before, and is repeated with the answer to its question."""
+        await self.journal.intend(entry)
+        if not isinstance(held.ended, Output):
+            return held.ended
+        action.observe(held.ended.effects)
+        return self._describe(entry, held.ended)
 
     def _bounds(self, action: Action, entry: Entry, *, over_layers: bool) -> ProgramBounds:
         runs = entry.meta.runs

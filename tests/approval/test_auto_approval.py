@@ -10,7 +10,7 @@ from tests.world import World
 from toolreeve import Toolreeve
 from toolreeve.approval.auto_approval import parse_policies
 from toolreeve.config import Approval as ApprovalSettings
-from toolreeve.config import load
+from toolreeve.config import Commands, load
 from toolreeve.core.documents import parse_yaml
 from toolreeve.core.errors import ConfigErrors, ErrorCode
 from toolreeve.policy.rules import PermissionRule
@@ -28,7 +28,8 @@ def reeve_with(world: World, policies: str, **options: Any) -> Toolreeve:
     path = world.state.parent / "auto_approval_policies.yaml"
     path.write_text(policies)
     approval = ApprovalSettings(auto_approval_file=str(path))
-    return world.reeve(settings=world.settings(approval=approval), **options)
+    online = Commands(network="guarded")
+    return world.reeve(settings=world.settings(approval=approval, commands=online), **options)
 
 
 async def test_a_call_that_fits_a_policy_runs_without_asking_and_says_by_which(world: World) -> None:

@@ -1,9 +1,8 @@
 """The road of a call that runs on trial: what it changed decides whether anyone is asked."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,14 +11,17 @@ import pytest
 from tests.callers import PlainCaller
 from tests.pipeline.test_confinement import Person, snapshot
 from tests.world import World
+from toolreeve import Toolreeve
 from toolreeve.approval.prompt import describe
 from toolreeve.approval.request import Answer, Request
 from toolreeve.config import Policy, Trial
 from toolreeve.config.sections.policy import Mode
+from toolreeve.confinement import held_trials
 from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.peer import PriorAnswer
 from toolreeve.core.result import ToolResult
+from toolreeve.core.trial import Confinement
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.sandbox.kernel import syscalls
 
@@ -359,28 +361,100 @@ async def test_a_link_that_leads_out_is_undone_as_well(world: World, repository:
     assert snapshot(repository) == before
 
 
-async def test_a_client_that_must_repeat_its_call_is_asked_the_ordinary_question(
-    world: World, repository: Path
-) -> None:
-    """A second trial would write other bytes than those that were approved, so that a yes runs it for real."""
-    caller = PlainCaller(defers=True)
-    command = RUN.format("import time; open('a.txt', 'w').write(str(time.time_ns()))")
-    call = ToolCall(tool="bash", args={"command": command}, session="s", peer=caller)
-    async with world.reeve() as reeve:
-        deferred = await reeve.run(call)
-        after_trial = (repository / "a.txt").read_text()
-        (question,) = caller.requests
-        caller.decision = PriorAnswer(
-            binding=question.binding, question=question.id, asked=0, read=lambda request: request.allow()
-        )
-        repeated = await reeve.run(replace(call, id="repeated"))
+class Repeating:
+    """A client that is asked with the result of its call, and repeats the call with the answer."""
 
-    assert deferred.error is not None
-    assert (deferred.error.code, after_trial) == (ErrorCode.APPROVAL_PENDING, "one\n")
-    assert question.preview.startswith("M a.txt")
+    def __init__(self, reeve: Toolreeve, caller: PlainCaller) -> None:
+        self.reeve = reeve
+        self.caller = caller
+
+    async def call(self, code: str) -> ToolResult:
+        args = {"command": RUN.format(code)}
+        return await self.reeve.run(ToolCall(tool="bash", args=args, session="s", peer=self.caller))
+
+    def answer(self, read: Callable[[Request], Answer]) -> None:
+        question = self.caller.requests[-1]
+        self.caller.decision = PriorAnswer(binding=question.binding, question=question.id, asked=0, read=read)
+
+
+@pytest.fixture
+async def repeating(world: World, repository: Path) -> AsyncIterator[Repeating]:
+    async with world.reeve() as reeve:
+        yield Repeating(reeve, PlainCaller(defers=True))
+
+
+NOW = "import time; open('a.txt', 'w').write(str(time.time_ns())); open('b.txt', 'w').write('b'); print('ran')"
+"""Writes other bytes each time."""
+
+
+async def test_a_client_that_repeats_its_call_keeps_what_it_was_shown_and_nothing_runs_again(
+    repeating: Repeating, repository: Path
+) -> None:
+    deferred = await repeating.call(NOW)
+    unanswered = await repeating.call(NOW)
+    after_trials = (repository / "a.txt").read_text()
+    first, second = repeating.caller.requests
+    repeating.answer(lambda request: request.allow())
+    repeated = await repeating.call(NOW)
+
+    assert [each.error.code for each in (deferred, unanswered) if each.error] == [ErrorCode.APPROVAL_PENDING] * 2
+    assert (after_trials, first.binding) == ("one\n", second.binding)
     assert repeated.success, repeated.to_text()
-    assert repeated.meta.to_dict()["runs"] == "work"
-    assert (repository / "a.txt").read_text().isdigit()
+    assert (repeated.output, repeated.meta.runs) == ("ran\n", Confinement.TRY)
+    assert (repository / "a.txt").read_text() in first.preview
+
+
+async def test_a_client_that_repeats_its_call_may_keep_some(repeating: Repeating, repository: Path) -> None:
+    await repeating.call(NOW)
+    repeating.answer(lambda request: request.allow(only=["b.txt"]))
+    repeated = await repeating.call(NOW)
+
+    assert repeated.success, repeated.to_text()
+    assert ((repository / "a.txt").read_text(), (repository / "b.txt").read_text()) == ("one\n", "b")
+
+
+async def test_a_refused_trial_is_not_held(repeating: Repeating, repository: Path) -> None:
+    before = snapshot(repository)
+    await repeating.call(NOW)
+    repeating.answer(lambda request: request.deny(note="no"))
+    refused = await repeating.call(NOW)
+    again = await repeating.call(NOW)
+
+    assert [each.error.code for each in (refused, again) if each.error] == [
+        ErrorCode.APPROVAL_DENIED,
+        ErrorCode.APPROVAL_PENDING,
+    ]
+    bindings = {request.binding for request in repeating.caller.requests}
+    assert len(bindings) == 2
+    assert snapshot(repository) == before
+
+
+async def test_a_held_trial_is_dropped_for_newer_ones_and_its_answer_does_not_fit_another(
+    repeating: Repeating, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_trials, "MOST_HELD", 1)
+    await repeating.call(NOW)
+    repeating.answer(lambda request: request.allow())
+    answer, repeating.caller.decision = repeating.caller.decision, None
+    await repeating.call("open('c.txt', 'w').write('c')")
+    repeating.caller.decision = answer
+    repeated = await repeating.call(NOW)
+
+    assert repeated.error is not None
+    assert repeated.error.code is ErrorCode.APPROVAL_PENDING
+    assert (repository / "a.txt").read_text() == "one\n"
+
+
+async def test_a_file_that_changed_meanwhile_is_not_overwritten_by_a_held_trial(
+    repeating: Repeating, repository: Path
+) -> None:
+    await repeating.call(NOW)
+    (repository / "a.txt").write_text("by hand\n")
+    repeating.answer(lambda request: request.allow())
+    repeated = await repeating.call(NOW)
+
+    assert not repeated.success
+    assert (repository / "a.txt").read_text() == "by hand\n"
 
 
 async def test_a_full_layer_counts_even_if_the_command_goes_on(world: World, repository: Path) -> None:

@@ -110,11 +110,6 @@ class Broker:
             or any(channel.available() for channel in self.channels)
         )
 
-    def can_ask_now(self, call: ToolCall) -> bool:
-        """Whether an answer can come while the call waits for it."""
-        asks_client = call.peer is not None and call.peer.can_ask and not call.peer.defers
-        return asks_client or any(channel.available() and not _announces(channel) for channel in self.channels)
-
     async def settle(self, action: Action, verdict: Verdict, *, version: str = "", preview: str = "") -> Approval:
         """`preview` shows what the call changed on trial. Raises ToolError: APPROVAL_DENIED, APPROVAL_TIMEOUT,
         PERMISSION if nobody can be asked, or APPROVAL_PENDING if the caller must repeat the call."""

@@ -5,6 +5,7 @@ over layers that are kept, so that it can be undone. Nothing runs for real that 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,8 +25,9 @@ from toolreeve.policy.trial import refuse_changes
 
 if TYPE_CHECKING:
     from toolreeve.approval.broker import Broker
+    from toolreeve.confinement.held_trials import HeldTrial
     from toolreeve.confinement.settlement import Ask
-    from toolreeve.confinement.trials import TrialStage
+    from toolreeve.confinement.trials import FinishedTrial, TrialStage
 
 
 class Perform(Protocol):
@@ -34,10 +36,14 @@ class Perform(Protocol):
     def __call__(self, action: Action, entry: Entry, *, over_layers: bool = False) -> Awaitable[Output]: ...
 
 
+Replay = Callable[[Action, Entry, "HeldTrial"], Awaitable[Output | ToolError]]
+"""How a call ended whose trial was held."""
+
+
 class ConfinedExecution:
     """For all calls, each under the policy of its moment."""
 
-    __slots__ = ("_ask", "_broker", "_perform", "_policy", "_trials")
+    __slots__ = ("_ask", "_broker", "_perform", "_policy", "_replay", "_trials")
 
     def __init__(
         self,
@@ -46,12 +52,14 @@ class ConfinedExecution:
         trials: "Callable[[], TrialStage]",
         *,
         perform: Perform,
+        replay: Replay,
         ask: "Ask",
     ) -> None:
         self._policy = policy
         self._broker = broker
         self._trials = trials
         self._perform = perform
+        self._replay = replay
         self._ask = ask
 
     async def run(self, action: Action, entry: Entry) -> Output | None:
@@ -137,55 +145,88 @@ class ConfinedExecution:
 
     async def _run_over_layers(self, action: Action, entry: Entry) -> Output | None:
         """Run the call, then settle what it changed. None if it must run without layers: `meta.trial` says why, and
-        nothing of it has taken effect."""
+        nothing of it has taken effect. A trial that is held for its question does not run again."""
         call = entry.call
-        output: Output | None = None
-        failure: ToolError | None = None
+        held = self._take_held(action, entry)
         await self._trials().begin()
         try:
-            output = await self._perform(action, entry, over_layers=True)
+            ended = await self._end(action, entry) if held is None else await self._replay(action, entry, held)
         except TrialImpossible as impossible:
             self._trials().discard(call.id)
             entry.meta.trial = {"outcome": "impossible", "why": impossible.reason}
             return None
-        except ToolError as error:
-            failure = error
         except BaseException:
             self._trials().discard(call.id)
             raise
-        if not await self._settle(action, entry, output, failure):
-            tried = output or failure
-            entry.tried = ConfinedRun(None if tried is None else tried.data, f"tried before: {_why(entry)}")
+        failure = ended if isinstance(ended, ToolError) else None
+        if not await self._settle(action, entry, ended, held):
+            entry.tried = ConfinedRun(ended.data, f"tried before: {_why(entry)}")
             return None
         if failure is not None:
             hidden = self._stopped(action, entry, failure)
             if hidden:  # in plan mode, which does not ask
                 failure.message = f"stopped: {hidden} ({failure.message})"
             raise failure
-        return output
+        return ended if isinstance(ended, Output) else None
 
-    async def _settle(self, action: Action, entry: Entry, output: Output | None, failure: ToolError | None) -> bool:
+    async def _end(self, action: Action, entry: Entry) -> Output | ToolError:
+        try:
+            return await self._perform(action, entry, over_layers=True)
+        except TrialImpossible:
+            raise
+        except ToolError as failure:
+            return failure
+
+    def _binding(self, action: Action, entry: Entry) -> str:
+        from toolreeve.approval.pending import holder_of
+        from toolreeve.approval.request import digest
+
+        peer = entry.call.peer
+        holder = holder_of(entry.call.principal, "" if peer is None else peer.credential)
+        return f"{holder} {digest(action, version=self._policy().version)}"
+
+    def _take_held(self, action: Action, entry: Entry) -> "HeldTrial | None":
+        if entry.meta.runs is not Confinement.TRY or entry.call.peer is None:
+            return None
+        return self._trials().held.take(self._binding(action, entry))
+
+    async def _settle(
+        self, action: Action, entry: Entry, ended: Output | ToolError, held: "HeldTrial | None" = None
+    ) -> bool:
         """A refusal of the changes keeps what the command printed, and a failure of the command comes first."""
+        from toolreeve.confinement.held_trials import HeldTrial
         from toolreeve.confinement.settlement import TrialSettlement
 
-        settlement = TrialSettlement(broker=self._broker(), ask=self._ask, policy=self._policy, trials=self._trials())
+        trials = self._trials()
+        settlement = TrialSettlement(broker=self._broker(), ask=self._ask, policy=self._policy, trials=trials)
         works = entry.meta.runs is Confinement.WORK
         settle = settlement.settle_work if works else settlement.settle
+        async with self._finish(action, entry, ended, held) as trial:
+            try:
+                return not await settle(trial, action, entry)
+            except ToolError as refusal:
+                is_pending = refusal.code is ErrorCode.APPROVAL_PENDING
+                if is_pending and not works:
+                    trials.held.add(self._binding(action, entry), HeldTrial(trial, ended))
+                if isinstance(ended, ToolError) and not is_pending:
+                    ended.message = f"{ended.message}; {refusal.message}" if works else ended.message
+                    raise ended from None
+                refusal.data = ended.data
+                raise
+
+    def _finish(
+        self, action: Action, entry: Entry, ended: Output | ToolError, held: "HeldTrial | None"
+    ) -> AbstractAsyncContextManager["FinishedTrial"]:
+        if held is not None:
+            return self._trials().resume(held)
         try:
-            hidden = self._stopped(action, entry, failure)
+            hidden = self._stopped(action, entry, ended if isinstance(ended, ToolError) else None)
         except ToolError as refusal:
             self._trials().discard(entry.call.id)
             entry.meta.trial = {"outcome": "dropped", "why": refusal.message}
             raise
-        async with self._trials().finish(entry.call.id, failure or output, hidden, for_real=works) as trial:
-            try:
-                return not await settle(trial, action, entry)
-            except ToolError as refusal:
-                if failure is not None:
-                    failure.message = f"{failure.message}; {refusal.message}" if works else failure.message
-                    raise failure from None
-                refusal.data = None if output is None else output.data
-                raise
+        works = entry.meta.runs is Confinement.WORK
+        return self._trials().finish(entry.call.id, ended, hidden, for_real=works)
 
 
 def _why(entry: Entry) -> str:

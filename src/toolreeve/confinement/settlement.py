@@ -90,7 +90,7 @@ class TrialSettlement:
         if not self.broker.can_ask(entry.call):
             raise ToolError(ErrorCode.PERMISSION, f"{verdict.reason}, and nobody can be asked. {NOTHING_CHANGED}")
         entry.preview = await asyncio.to_thread(trial.preview)
-        if not self.trials.keeps or not self.broker.can_ask_now(entry.call):
+        if not self.trials.keeps:
             return verdict.reason
         entry.meta.verdict = verdict
         await self._ask_to_keep(action.after_trial(changes.effects, trial.digest), entry, verdict)

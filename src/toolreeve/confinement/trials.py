@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from toolreeve.confinement.held_trials import HeldTrial, HeldTrials
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
@@ -51,6 +52,15 @@ class FinishedTrial:
     harvests: tuple[Harvest, ...]
     problem: str = ""
     is_stopped: bool = False
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The descriptors of its layers."""
+        return tuple(harvest.layer.upper for harvest in self.harvests)
+
+    def close(self) -> None:
+        for layer in self.layers:
+            os.close(layer)
 
     @property
     def kept(self) -> tuple[TreeChange, ...]:
@@ -156,6 +166,7 @@ class TrialStage:
         self._services = services
         self._guards = guards
         self._scratch = (*CACHES, *scratch)
+        self.held = HeldTrials()
 
     async def begin(self) -> None:
         """A file that this runtime has just written must not look as if it were written during the trial."""
@@ -166,14 +177,27 @@ class TrialStage:
     async def finish(
         self, call: str, ended: Output | ToolError | None, hidden: str = "", *, for_real: bool = False
     ) -> AsyncIterator[FinishedTrial]:
-        """The trial of a call whose programs have ended. Afterwards its layers are gone. `hidden` says that it failed
-        because of a hidden file. `for_real`: the call was allowed to run for real, and all its changes matter."""
+        """The trial of a call whose programs have ended. Afterwards its layers are gone, unless it is held. `hidden`
+        says that it failed because of a hidden file. `for_real`: the call was allowed to run for real, and all its
+        changes matter."""
         layers = self._layers.end_trial(call)
         try:
             yield await self._read(layers, ended, hidden, for_real=for_real)
         finally:
-            for layer in layers:
-                os.close(layer.upper)
+            self._release([layer.upper for layer in layers])
+
+    @asynccontextmanager
+    async def resume(self, held: HeldTrial) -> AsyncIterator[FinishedTrial]:
+        """A trial that was held for its question."""
+        try:
+            yield held.trial
+        finally:
+            self._release(held.trial.layers)
+
+    def _release(self, layers: Sequence[int]) -> None:
+        for layer in layers:
+            if not self.held.holds(layer):
+                os.close(layer)
 
     def discard(self, call: str) -> None:
         for layer in self._layers.end_trial(call):

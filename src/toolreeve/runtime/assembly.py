@@ -305,6 +305,8 @@ class Assembly:
                 await step()
             except Exception as problem:
                 failures.append(problem)
+        if "trials" in self.__dict__:
+            self.trials.held.close()
         self.files.close()
         if self.events.tracer is not None:
             await self.events.tracer.close()

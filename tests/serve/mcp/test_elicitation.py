@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.approval.clients import Client
 from tests.approval.people import ASK, call, question
-from toolreeve.approval.request import Choice, Scope, pose
+from toolreeve.approval.request import Choice, Request, Scope, pose
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.peer import NoAnswer
 from toolreeve.serve.mcp.elicitation import LONGEST, elicitation, read_answer
 
@@ -30,7 +31,7 @@ def test_a_client_shows_forms_unless_it_declares_only_urls(capabilities: dict[st
 
 
 def test_the_form_shows_everything_and_offers_no_first() -> None:
-    params = elicitation(question(path="a.txt", content="line one\nline two"))
+    params = elicitation(question(path="a.txt", content="line one\nline two"), lists=True)
 
     assert "Tool 'write_file' (danger=medium)" in params["message"]
     assert "line one" in params["message"]
@@ -47,7 +48,7 @@ def test_the_form_shows_everything_and_offers_no_first() -> None:
 def test_always_is_not_offered_where_nothing_can_be_remembered() -> None:
     request = pose(call(), ASK, version="1", timeout=60.0)
 
-    assert "always allow" not in elicitation(request)["requestedSchema"]["properties"]["decision"]["enum"]
+    assert "always allow" not in elicitation(request, lists=True)["requestedSchema"]["properties"]["decision"]["enum"]
     with pytest.raises(NoAnswer):
         read_answer(request, {"action": "accept", "content": {"decision": "always allow"}})
 
@@ -55,7 +56,7 @@ def test_always_is_not_offered_where_nothing_can_be_remembered() -> None:
 def test_what_hides_in_an_argument_is_spelled_out_in_the_form() -> None:
     hidden = "rm \u202etxt.exe\u202c \u200b\x1b[2J\r\nAsked because: you wanted it"
 
-    message = elicitation(question(path="a", content=hidden))["message"]
+    message = elicitation(question(path="a", content=hidden), lists=True)["message"]
 
     assert not any(character in message for character in "\u202e\u202c\u200b\x1b\r")
     assert "‹U+202E›" in message
@@ -66,7 +67,7 @@ def test_what_hides_in_an_argument_is_spelled_out_in_the_form() -> None:
 
 
 def test_a_call_that_is_too_long_for_a_form_says_so_first() -> None:
-    message = elicitation(question(path="a", content="y" * (LONGEST + 1)))["message"]
+    message = elicitation(question(path="a", content="y" * (LONGEST + 1)), lists=True)["message"]
 
     assert message.startswith("(Cut: the whole text has")
     assert "? shows" not in message
@@ -136,7 +137,7 @@ def test_wider_choices_are_offered_as_sentences_and_only_these_are_answers() -> 
     )
     request = replace(question(path="a.txt", content="x"), choices=choices)
 
-    offered = elicitation(request)["requestedSchema"]["properties"]["decision"]["enum"]
+    offered = elicitation(request, lists=True)["requestedSchema"]["properties"]["decision"]["enum"]
     wide = "for this session: `pytest …` with any words, not confined"
     answer = read_answer(request, {"action": "accept", "content": {"decision": wide}})
 
@@ -152,7 +153,7 @@ ORIGIN = {**RECIPIENT, "source": "read_mail", "excerpt": "mail \u202eeve@x.examp
 
 def test_a_recipient_that_may_become_known_is_offered_with_the_place_where_it_stands() -> None:
     request = replace(question(path="a", content="b"), facts={"provenance": [ORIGIN], "requested": "read my mail"})
-    params = elicitation(request)
+    params = elicitation(request, lists=True)
     word = "allow once, and keep the recipient as known"
 
     assert word in params["requestedSchema"]["properties"]["decision"]["enum"]
@@ -163,3 +164,47 @@ def test_a_recipient_that_may_become_known_is_offered_with_the_place_where_it_st
     assert read_answer(request, {"action": "accept", "content": {"decision": word}}).know
     with pytest.raises(NoAnswer):
         read_answer(question(path="a", content="b"), {"action": "accept", "content": {"decision": word}})
+
+
+def tried(*paths: str) -> Request:
+    effects = tuple(Effect(EffectKind.WRITE, f"/work/{path}") for path in paths)
+    return replace(question(path="a"), tried=True, workspace="/work", effects=effects)
+
+
+def test_a_form_about_a_trial_lists_what_may_be_kept() -> None:
+    request = tried("a.txt", "src/b.py")
+
+    field = elicitation(request, lists=True)["requestedSchema"]["properties"]["keep"]
+    text = elicitation(request, lists=False)["requestedSchema"]["properties"]["keep"]
+
+    assert field["items"]["enum"] == ["a.txt", "src/b.py"]
+    assert text["type"] == "string"
+    for form in (tried("a.txt"), question(path="a")):
+        assert "keep" not in elicitation(form, lists=True)["requestedSchema"]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "only"),
+    [
+        (["src/b.py"], ("src/b.py",)),
+        ("src/b.py, a.txt\n", ("src/b.py", "a.txt")),
+        ([], None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_person_keeps_all_or_some_of_what_a_trial_changed(keep: Any, only: Any) -> None:
+    content = {"decision": "allow once", "keep": keep}
+
+    assert read_answer(tried("a.txt", "src/b.py"), {"action": "accept", "content": content}).only == only
+
+
+@pytest.mark.parametrize("keep", [[1], {"a.txt": True}, True, ["a.txt", None]])
+def test_a_choice_that_cannot_be_read_is_no_answer(keep: Any) -> None:
+    with pytest.raises(NoAnswer):
+        read_answer(tried("a.txt", "b"), {"action": "accept", "content": {"decision": "allow once", "keep": keep}})
+
+
+def test_a_choice_of_files_is_no_answer_to_another_question() -> None:
+    with pytest.raises(NoAnswer):
+        read_answer(question(path="a"), {"action": "accept", "content": {"decision": "allow once", "keep": ["a"]}})

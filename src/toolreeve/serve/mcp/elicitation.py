@@ -4,7 +4,8 @@ Only a choice that was offered is an answer: not a truthy value, not a choice th
 without a choice.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolreeve.approval.prompt import describe
@@ -15,6 +16,8 @@ from toolreeve.core.peer import NoAnswer
 METHOD = "elicitation/create"
 LONGEST = 60_000
 LONGEST_NOTE = 2_000
+MOST_LISTED = 50
+"""With more changed files, a person writes those to keep."""
 AUTOMATIC = 0.3
 """A bare decline within so many seconds is the client's own, not a person's: some headless clients decline at once."""
 DENY = "deny"
@@ -26,12 +29,15 @@ ALLOW = {
 }
 
 
-def elicitation(request: Request, link: Callable[[Request], str] | None = None) -> dict[str, Any]:
+def elicitation(
+    request: Request, link: Callable[[Request], str] | None = None, *, lists: bool = True
+) -> dict[str, Any]:
     """The params of `elicitation/create`. With `link`, the client opens the page of the question: its consent to do so
-    is no answer."""
+    is no answer. `lists`: the client knows fields with several choices."""
     if link is not None:
         text = f"{sentence(request)}. See the whole call, and decide, on this page."
         return {"mode": "url", "message": text, "url": link(request), "elicitationId": request.id}
+    keep = {} if len(_changed(request)) < 2 else {"keep": _keep_field(request, lists=lists)}
     return {
         "message": _message(request),
         "requestedSchema": {
@@ -42,6 +48,7 @@ def elicitation(request: Request, link: Callable[[Request], str] | None = None) 
                     "title": "Decision",
                     "enum": [DENY, *_offered(request)],
                 },
+                **keep,
                 "note": {
                     "type": "string",
                     "title": "Note",
@@ -63,7 +70,8 @@ def read_answer(request: Request, result: Any, *, seconds: float | None = None) 
             return request.deny(note=_note(result))
         case {"action": "accept", "content": {"decision": str(word)}} if word in _offered(request):
             scope, choice = _offered(request)[word]
-            return request.allow(scope=scope, note=_note(result), choice=choice, know=word == KNOW)
+            only = _only(request, result)
+            return request.allow(scope=scope, note=_note(result), choice=choice, only=only, know=word == KNOW)
         case {"action": "cancel"}:
             raise NoAnswer("the question was dismissed without an answer")
         case _:
@@ -79,6 +87,38 @@ def _offered(request: Request) -> Mapping[str, tuple[Scope, int]]:
     offered |= {f"for this session: {choice.sentence}": (Scope.SESSION, index) for index, choice in wider}
     offered |= {f"always: {choice.sentence}": (Scope.ALWAYS, index) for index, choice in wider}
     return {word: meant for word, meant in offered.items() if request.lasting or meant[0] is not Scope.ALWAYS}
+
+
+def _changed(request: Request) -> Sequence[str]:
+    """The files that the call has changed on trial, as the form names them."""
+    if not request.tried:
+        return ()
+    inside = f"{request.workspace.rstrip('/')}/"
+    return list(dict.fromkeys(effect.target.removeprefix(inside) for effect in request.effects))
+
+
+def _keep_field(request: Request, *, lists: bool) -> dict[str, Any]:
+    paths = _changed(request)
+    if lists and len(paths) <= MOST_LISTED:
+        help_text = "Some of the changed files; all if none is chosen."
+        return {"type": "array", "title": "Keep only", "description": help_text, "items": _enum(paths)}
+    help_text = "Files or folders to keep, one per line or separated by commas; all if empty."
+    return {"type": "string", "title": "Keep only", "description": help_text, "maxLength": LONGEST}
+
+
+def _enum(paths: Sequence[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(paths)}
+
+
+def _only(request: Request, result: Mapping[str, Any]) -> Sequence[str] | None:
+    """Some of the changes, once. Raises NoAnswer for what is none of them: it must not widen to all."""
+    given = result["content"].get("keep")
+    if given in (None, "", []):
+        return None
+    paths = [each.strip() for each in re.split(r"[,\n]", given)] if isinstance(given, str) else given
+    if not _changed(request) or not isinstance(paths, list) or not all(isinstance(each, str) for each in paths):
+        raise NoAnswer(f"chose to keep {given!r:.120}, which was not offered")
+    return [each for each in paths if each] or None
 
 
 def _note(result: Mapping[str, Any]) -> str:

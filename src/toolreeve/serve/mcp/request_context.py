@@ -185,7 +185,8 @@ class RequestContext:
             return DEFERRED
         began = time.monotonic()
         try:
-            result = await self.request(METHOD, elicitation(request, self.client.link))
+            lists = self.client.version >= str(Era.LEGACY)
+            result = await self.request(METHOD, elicitation(request, self.client.link, lists=lists))
         except PeerError as problem:
             raise PeerUnavailable(problem.message) from None
         if self.client.link is not None and result.get("action") == "accept":
