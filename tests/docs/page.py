@@ -3,6 +3,7 @@
 Every block is run, parsed or checked according to its language. Only `text` is not.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -16,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import psutil
 
 from tests.docs.blocks import Block, read_blocks
 from tests.docs.interpreter import Interpreter
@@ -152,6 +155,19 @@ class Page:
             self._terminal.close()
         if self._interpreter is not None:
             self._interpreter.close()
+        _end_left(self.home)
+
+
+def _end_left(home: Path) -> None:
+    """End what a page started in the background, such as the process that answers hooks: it would write to a home that
+    is being removed."""
+    left = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("HOME") == str(home):
+                process.kill()
+                left.append(process)
+    psutil.wait_procs(left, timeout=10)
 
 
 def _check_settings(page: Page, _: Path) -> None:

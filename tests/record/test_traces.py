@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -82,20 +83,20 @@ async def test_calls_of_both_doors_are_spans_below_the_callers_own(world: World)
     assert not any("private" in str(each) or "41 + 1" in str(each) for each in spans)
 
 
-def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint() -> None:
+def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint(tmp_path: Path) -> None:
     program = """
-import asyncio, sys, tempfile
+import asyncio, sys
 from toolreeve import Toolreeve
 from toolreeve.config import Settings, State, Workspace
 
 async def main():
-    work, state = tempfile.mkdtemp(), tempfile.mkdtemp()
-    async with Toolreeve(settings=Settings(workspace=Workspace(dir=work), state=State(dir=state))) as reeve:
+    settings = Settings(workspace=Workspace(dir="."), state=State(dir="state"))
+    async with Toolreeve(settings=settings) as reeve:
         await reeve.call("calculate", expression="1")
 
 asyncio.run(main())
 print([name for name in sys.modules if name.startswith("opentelemetry.sdk")])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=tmp_path)
 
     assert done.stdout == "[]\n", done.stderr

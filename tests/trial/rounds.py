@@ -224,15 +224,17 @@ def main(arguments: list[str]) -> None:
     base = Path(tempfile.mkdtemp(prefix="rounds-"))
     base.chmod(0o755)
     outcomes: Counter[str] = Counter()
-    for seed in range(first, last):
-        this = Round(base, seed)
-        if "--kill" in arguments and seed % 5 == 4:
-            outcomes[this.kill_undo()] += 1
-        elif "--kill" in arguments:
-            outcomes[this.kill(edit=seed % 3 == 0)] += 1
-        else:
-            outcomes[this.commit_and_undo()] += 1
-    shutil.rmtree(base)
+    try:
+        for seed in range(first, last):
+            this = Round(base, seed)
+            if "--kill" in arguments and seed % 5 == 4:
+                outcomes[this.kill_undo()] += 1
+            elif "--kill" in arguments:
+                outcomes[this.kill(edit=seed % 3 == 0)] += 1
+            else:
+                outcomes[this.commit_and_undo()] += 1
+    finally:
+        shutil.rmtree(base)
     print(json.dumps(outcomes))
 
 
