@@ -63,10 +63,10 @@ def test_only_the_record_speaks_to_the_database() -> None:
         for name, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, ast.Import)
-        if any(alias.name == "sqlite3" for alias in node.names)
+        if any(alias.name in ("sqlite3", "psycopg") for alias in node.names)
     }
 
-    assert found == {"record/sqlite"}
+    assert found == {"record/sqlite", "record/postgres"}
 
 
 def test_every_module_begins_with_what_it_is() -> None:

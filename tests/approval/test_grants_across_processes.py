@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from tests.approval.granted_process import GrantedProcess, granted_process
 from tests.world import World
-from toolreeve.record.sqlite.grants import SqliteGrants
+from toolreeve.record.sql.grants import SqlGrants
 from toolreeve.record.store import Store
 
 INTERLEAVINGS = 200
@@ -17,7 +17,7 @@ CLIENTS = ("red", "blue")
 
 
 @asynccontextmanager
-async def opened(world: World) -> AsyncIterator[tuple[list[GrantedProcess], SqliteGrants]]:
+async def opened(world: World) -> AsyncIterator[tuple[list[GrantedProcess], SqlGrants]]:
     """Two processes, and the grants as a third one sees them."""
     async with (
         granted_process(world.workspace, world.state) as one,
@@ -78,7 +78,7 @@ class Model:
         await process.call(self.session, client=client, grant={"expires": expires})
         self.granting[client] -= 1
 
-    async def revoke(self, grants: SqliteGrants) -> None:
+    async def revoke(self, grants: SqlGrants) -> None:
         before = {client: self.given[client] for client in CLIENTS if not self.granting[client]}
         await grants.revoke_all(by="Ann", session=self.session)
         for client, given in before.items():

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.pipeline.tools import echo, fail
 from tests.world import World
 from toolreeve import DangerLevel, ErrorCode, ToolCall, ToolError, tool
 from toolreeve.core.context import Context
-from toolreeve.record.sqlite.group_commit import Work
+from toolreeve.record.sql.connection import SqlConnection
 from toolreeve.record.store import Store
 
 
@@ -112,7 +113,7 @@ async def test_the_road_never_reads_the_database_on_the_event_loop(
     on_loop: list[bool] = []
     read = Store.read_blocking
 
-    def watch(store: Store, query: Work[Any]) -> Any:
+    def watch(store: Store, query: Callable[[SqlConnection], Any]) -> Any:
         on_loop.append(asyncio._get_running_loop() is not None)
         return read(store, query)
 

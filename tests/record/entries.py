@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.record.backends import store_at, stored_bytes
 from toolreeve.core.action import Action
 from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.danger import DangerLevel
@@ -18,7 +19,6 @@ from toolreeve.core.tool import bind, tool
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.record.audit import Audit
 from toolreeve.record.journal import Journal
-from toolreeve.record.store import Store
 
 NOW = 1_700_000_000.0
 SCHEMA = {"type": "object"}
@@ -69,7 +69,7 @@ class JournalFile:
 
     def __init__(self, path: Path, secrets: Iterable[str] = ()) -> None:
         self.path = path
-        self.store = Store(path)
+        self.store = store_at(path)
         self.journal = Journal(self.store, Redactor(secrets), lambda: NOW)
         self.audit = Audit(self.store)
 
@@ -82,7 +82,7 @@ class JournalFile:
         return [each.call.id for each in entries]
 
     def stored_bytes(self) -> bytes:
-        return b"".join(path.read_bytes() for path in self.path.parent.glob(self.path.name + "*") if path.is_file())
+        return stored_bytes(self.path)
 
 
 @asynccontextmanager

@@ -1,12 +1,16 @@
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.record.backends import refusing_records, store_at
 from tests.record.entries import NOW, entry, failed, opened
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.audit import Audit, Filter
-from toolreeve.record.store import Store
+from toolreeve.record.sql.connection import SqlConnection
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 async def test_recent_shows_the_last_calls_newest_first_deferred_ones_included(tmp_path: Path) -> None:
@@ -109,15 +113,19 @@ async def test_a_unique_prefix_of_a_call_id_is_enough(tmp_path: Path) -> None:
     assert shown == [[], ["abcdef02"], ["xyzxyz01"], []]
 
 
+def tampered(connection: SqlConnection, *, body: bytes, seq: int) -> None:
+    query = "UPDATE audit SET body = ?, call_id = 'other'"
+    columns = "" if isinstance(connection, sqlite3.Connection) else ", tool = NULL, ts = NULL"
+    connection.execute(f"{query}{columns} WHERE seq = ?", (body, seq))
+
+
 async def test_a_tampered_body_does_not_keep_the_rest_from_being_read(tmp_path: Path) -> None:
     path = tmp_path / "record.db"
     async with opened(path) as book:
         await book.write(4)
-    connection = sqlite3.connect(path)
-    for seq, body in ((1, b"no JSON"), (2, b"[1]"), (3, b'{"ts": "never"}')):
-        connection.execute("UPDATE audit SET body = ?, call_id = x'ff' WHERE seq = ?", (body, seq))
-    connection.commit()
-    connection.close()
+        for seq, body in ((1, b"no JSON"), (2, b"[1]"), (3, b'{"ts": "never"}')):
+            tamper = partial(tampered, body=body, seq=seq)
+            await book.store.transact(tamper)
 
     async with opened(path) as book:
         everything = [record.to_dict() for record in await book.audit.list()]
@@ -131,7 +139,7 @@ async def test_a_tampered_body_does_not_keep_the_rest_from_being_read(tmp_path: 
 async def test_the_record_of_a_running_process_can_be_read_by_another(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         await book.write(3)
-        store = Store(book.path, read_only=True)
+        store = store_at(book.path, read_only=True)
         await store.start()
 
         found = await Audit(store).list()
@@ -143,11 +151,8 @@ async def test_the_record_of_a_running_process_can_be_read_by_another(tmp_path: 
 async def test_the_record_can_be_read_while_the_disk_refuses_new_ones(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
         await book.write(3)
-        guard = "CREATE TRIGGER stop BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
-        await book.store.transact(lambda connection: connection.execute(guard) and None)
-        book.journal.close(entry({}))
-
-        found = await book.audit.list()
-        await book.store.transact(lambda connection: connection.execute("DROP TRIGGER stop") and None)
+        async with refusing_records(book.store):
+            book.journal.close(entry({}))
+            found = await book.audit.list()
 
     assert len(found) == 3

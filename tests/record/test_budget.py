@@ -11,23 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.record.backends import store_at, url_of
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.limits import RateLimit
 from toolreeve.record.budget import BudgetStore, ceiling, charge
-from toolreeve.record.store import Store
+from toolreeve.record.store import RecordStore
+
+pytestmark = pytest.mark.usefixtures("database")
 
 NOW = 1.7e9
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    store = Store(tmp_path / "record.db")
+async def store(tmp_path: Path) -> AsyncIterator[RecordStore]:
+    store = store_at(tmp_path / "record.db")
     await store.start()
     yield store
     await store.close()
 
 
-async def test_a_hundred_concurrent_calls_cannot_overspend(store: Store) -> None:
+async def test_a_hundred_concurrent_calls_cannot_overspend(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
 
     admitted = await asyncio.gather(*(ledger.reserve("session:a", 0.1, 1.0) for _ in range(100)))
@@ -36,7 +39,7 @@ async def test_a_hundred_concurrent_calls_cannot_overspend(store: Store) -> None
     assert await ledger.spent("session:a") == 1.0
 
 
-async def test_settling_gives_back_what_was_not_spent(store: Store) -> None:
+async def test_settling_gives_back_what_was_not_spent(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
     assert await ledger.reserve("a", 0.8, 1.0)
     assert not await ledger.reserve("a", 0.5, 1.0)
@@ -47,7 +50,7 @@ async def test_settling_gives_back_what_was_not_spent(store: Store) -> None:
     assert await ledger.reserve("a", 0.7, 1.0)
 
 
-async def test_what_was_really_spent_is_counted_even_beyond_the_limit(store: Store) -> None:
+async def test_what_was_really_spent_is_counted_even_beyond_the_limit(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
     await ledger.reserve("a", 0.5, 1.0)
 
@@ -57,7 +60,7 @@ async def test_what_was_really_spent_is_counted_even_beyond_the_limit(store: Sto
     assert not await ledger.reserve("a", 0.01, 1.0)
 
 
-async def test_scopes_do_not_touch_each_other(store: Store) -> None:
+async def test_scopes_do_not_touch_each_other(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
 
     assert await ledger.reserve("a", 1, 1)
@@ -65,14 +68,14 @@ async def test_scopes_do_not_touch_each_other(store: Store) -> None:
     assert await ledger.spent("never heard of") == 0
 
 
-async def test_without_a_limit_everything_fits_and_is_counted(store: Store) -> None:
+async def test_without_a_limit_everything_fits_and_is_counted(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
 
     assert await ledger.reserve("a", 1_000_000, None)
     assert await ledger.spent("a") == 1_000_000
 
 
-async def test_cents_do_not_drift(store: Store) -> None:
+async def test_cents_do_not_drift(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
 
     for _ in range(30):
@@ -82,7 +85,7 @@ async def test_cents_do_not_drift(store: Store) -> None:
     assert not await ledger.reserve("a", 0.000001, 3.0)
 
 
-async def test_no_number_of_tiny_costs_is_free(store: Store) -> None:
+async def test_no_number_of_tiny_costs_is_free(store: RecordStore) -> None:
     ledger = BudgetStore(store.budget)
 
     assert await ledger.reserve("a", 1e-7, 1e-6)
@@ -95,7 +98,7 @@ def test_an_amount_of_whole_millionths_is_charged_exactly(micros: int) -> None:
 
 
 @pytest.mark.parametrize("amount", [-0.01, math.nan, math.inf, 1e10])
-async def test_an_invalid_amount_is_refused(store: Store, amount: float) -> None:
+async def test_an_invalid_amount_is_refused(store: RecordStore, amount: float) -> None:
     ledger = BudgetStore(store.budget)
 
     with pytest.raises(ToolreeveError, match="a cost must lie between"):
@@ -106,7 +109,7 @@ async def test_an_invalid_amount_is_refused(store: Store, amount: float) -> None
 
 
 @pytest.mark.parametrize("limit", [-1.0, math.nan])
-async def test_an_invalid_limit_is_refused(store: Store, limit: float) -> None:
+async def test_an_invalid_limit_is_refused(store: RecordStore, limit: float) -> None:
     with pytest.raises(ToolreeveError, match="a budget limit must be"):
         await BudgetStore(store.budget).reserve("a", 0.1, limit)
 
@@ -114,13 +117,13 @@ async def test_an_invalid_limit_is_refused(store: Store, limit: float) -> None:
 async def test_spending_and_calls_survive_a_restart(tmp_path: Path) -> None:
     limit = RateLimit(calls=2, per=60)
     for _ in range(2):
-        store = Store(tmp_path / "record.db")
+        store = store_at(tmp_path / "record.db")
         await store.start()
         assert await BudgetStore(store.budget).reserve("a", 0.5, 1.0)
         assert await BudgetStore(store.budget).take("fetch:ann", limit, NOW) == 0
         await store.close()
 
-    store = Store(tmp_path / "record.db")
+    store = store_at(tmp_path / "record.db")
     await store.start()
     assert await BudgetStore(store.budget).spent("a") == 1.0
     assert not await BudgetStore(store.budget).reserve("a", 0.5, 1.0)
@@ -128,7 +131,7 @@ async def test_spending_and_calls_survive_a_restart(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_hundred_concurrent_calls_cannot_exceed_the_rate(store: Store) -> None:
+async def test_a_hundred_concurrent_calls_cannot_exceed_the_rate(store: RecordStore) -> None:
     ledger, limit = BudgetStore(store.budget), RateLimit(calls=7, per=60)
 
     waits = await asyncio.gather(*(ledger.take("fetch:ann", limit, NOW) for _ in range(100)))
@@ -138,7 +141,7 @@ async def test_a_hundred_concurrent_calls_cannot_exceed_the_rate(store: Store) -
     assert await ledger.take("fetch:ann", limit, NOW + 61) == 0
 
 
-async def test_a_refused_call_does_not_lengthen_the_wait(store: Store) -> None:
+async def test_a_refused_call_does_not_lengthen_the_wait(store: RecordStore) -> None:
     ledger, limit = BudgetStore(store.budget), RateLimit(calls=1, per=60)
     await ledger.take("a", limit, NOW)
 
@@ -153,16 +156,16 @@ import asyncio, sys
 from pathlib import Path
 from toolreeve.core.limits import RateLimit
 from toolreeve.record.budget import BudgetStore
-from toolreeve.record.store import Store
+from toolreeve.record.store import open_store
 
 async def main() -> None:
-    store = Store(Path(sys.argv[1]))
+    store = open_store(Path(sys.argv[1]), sys.argv[2])
     await store.start()
     ledger = BudgetStore(store.budget)
     spent = await asyncio.gather(*(ledger.reserve("shared", 0.25, 10.0) for _ in range(60)))
     taken = await asyncio.gather(*(ledger.take("shared", RateLimit(calls=30, per=60), 1.7e9) for _ in range(60)))
     print(spent.count(True), taken.count(0.0), flush=True)
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 3:
         sys.stdin.read()
     await store.close()
 
@@ -172,7 +175,7 @@ asyncio.run(main())
 
 def spender(path: Path, *extra: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-c", SPENDER, str(path), *extra],
+        [sys.executable, "-c", SPENDER, str(path), url_of(path), *extra],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -181,7 +184,7 @@ def spender(path: Path, *extra: str) -> "subprocess.Popen[str]":
 
 async def test_two_processes_together_cannot_overspend_or_exceed_the_rate(tmp_path: Path) -> None:
     path = tmp_path / "record.db"
-    store = Store(path)
+    store = store_at(path)
     await store.start()
     processes = [spender(path), spender(path)]
 
@@ -200,7 +203,7 @@ async def test_what_a_killed_process_had_reserved_stays_counted(tmp_path: Path) 
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
 
-    store = Store(path)
+    store = store_at(path)
     await store.start()
 
     assert await BudgetStore(store.budget).spent("shared") == 10.0

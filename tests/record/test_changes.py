@@ -4,9 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.record.backends import store_at
 from toolreeve.core.files import Change
 from toolreeve.record.changes import ChangeOwner, ChangeTable, NotedChange
 from toolreeve.record.store import Store
+
+pytestmark = pytest.mark.usefixtures("database")
 
 ONE = Change(kind="write", path="/w/one", before="sha256:1", after="sha256:2", made=("/w",))
 TWO = Change(kind="delete", path="/w/two", before="sha256:3")
@@ -14,7 +19,7 @@ TWO = Change(kind="delete", path="/w/two", before="sha256:3")
 
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[ChangeTable]:
-    store = Store(path / "t.db")
+    store = store_at(path / "t.db")
     await store.start()
     try:
         yield store.changes

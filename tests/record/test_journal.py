@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.record.backends import refusing_records, store_at
 from tests.record.entries import NOW, JournalFile, entry, failed, opened
 from toolreeve.core.call import ToolCall
 from toolreeve.core.entry import Entry
@@ -15,7 +16,8 @@ from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.snapshot import HEAD, MAX_TEXT, digest
 from toolreeve.record.audit import AuditRecord, Filter
 from toolreeve.record.journal import Journal
-from toolreeve.record.store import Store
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 async def only(book: JournalFile, **filters: Any) -> AuditRecord:
@@ -100,7 +102,7 @@ async def test_an_intent_is_on_disk_before_the_call_may_begin(tmp_path: Path) ->
 
         await book.journal.intend(made)
 
-        reader = Store(book.path, read_only=True)
+        reader = store_at(book.path, read_only=True)
         await reader.start()
         (row,) = await reader.read(lambda connection: connection.execute("SELECT kind, call_id FROM audit").fetchall())
         await reader.close()
@@ -230,13 +232,10 @@ async def test_a_cancelled_intent_leaves_a_settled_call(tmp_path: Path) -> None:
 
 async def test_a_refused_intent_forbids_the_call(tmp_path: Path) -> None:
     async with opened(tmp_path / "record.db") as book:
-        guard = "CREATE TRIGGER stop BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
-        await book.store.transact(lambda connection: connection.execute(guard) and None)
         made = entry({"path": "a"}, changes=True)
-
-        with pytest.raises(ToolError) as refused:
-            await book.journal.intend(made)
-        await book.store.transact(lambda connection: connection.execute("DROP TRIGGER stop") and None)
+        async with refusing_records(book.store):
+            with pytest.raises(ToolError) as refused:
+                await book.journal.intend(made)
         await settle(book, failed(made, ErrorCode.AUDIT_ERROR, "not recorded"))
 
         kinds = [record.kind for record in await book.audit.list()]
@@ -325,7 +324,7 @@ json_values = st.recursive(
 @given(args=st.dictionaries(st.text(st.characters()), json_values, max_size=5))
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_arguments_can_keep_a_record_from_being_written(tmp_path: Path, args: dict[str, Any]) -> None:
-    journal = Journal(Store(tmp_path / "record.db"), Redactor(["s3cret-value"]), time.time)
+    journal = Journal(store_at(tmp_path / "record.db"), Redactor(["s3cret-value"]), time.time)
 
     assert journal.encode(journal.describe(entry(args)))
 

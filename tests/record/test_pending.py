@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.record.backends import store_at, url_of
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.audit import Audit
 from toolreeve.record.journal import Journal
 from toolreeve.record.pending import PendingStore
 from toolreeve.record.pending_table import ALLOWED, DENIED, EXPIRED, PENDING, USED, PendingRow
-from toolreeve.record.store import Store
+
+pytestmark = pytest.mark.usefixtures("database")
 
 QUESTION: dict[str, Any] = {
     "call_id": "c1",
@@ -42,7 +44,7 @@ class Clock:
 @asynccontextmanager
 async def opened(place: Path, clock: Clock | None = None, **options: Any) -> AsyncIterator[PendingStore]:
     now = clock or Clock()
-    store = Store(place / "t.db")
+    store = store_at(place / "t.db")
     journal = Journal(store, Redactor(["hunter2-secret"]), now)
     await store.start()
     await journal.start()
@@ -111,16 +113,16 @@ async def test_an_answer_is_taken_once_and_by_its_holder_alone(tmp_path: Path) -
 TAKER = """
 import asyncio, pathlib, sys, time
 from toolreeve.record.pending import PendingStore
-from toolreeve.record.store import Store
+from toolreeve.record.store import open_store
 
 async def main():
-    store = Store(pathlib.Path(sys.argv[1]))
+    store = open_store(pathlib.Path(sys.argv[1]), sys.argv[2])
     await store.start()
     pending = PendingStore(store.pending, lambda: 1000.0)
     sys.stdout.write("ready\\n"); sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.readline)
-    got = [await pending.claim(number, holder="ann") for number in sys.argv[2:]]
-    spent = [await pending.consume("nonce" + number, keep=2000.0) for number in sys.argv[2:]]
+    got = [await pending.claim(number, holder="ann") for number in sys.argv[3:]]
+    spent = [await pending.consume("nonce" + number, keep=2000.0) for number in sys.argv[3:]]
     await store.close()
     print(*(int(each is not None) for each in got), *map(int, spent))
 
@@ -136,7 +138,14 @@ async def test_of_two_processes_that_claim_the_same_answers_at_once_each_is_give
     pipe = subprocess.PIPE
     takers = [
         await asyncio.create_subprocess_exec(
-            sys.executable, "-c", TAKER, str(tmp_path / "t.db"), *numbers, stdin=pipe, stdout=pipe
+            sys.executable,
+            "-c",
+            TAKER,
+            str(tmp_path / "t.db"),
+            url_of(tmp_path / "t.db"),
+            *numbers,
+            stdin=pipe,
+            stdout=pipe,
         )
         for _ in range(2)
     ]
@@ -223,7 +232,7 @@ async def test_every_decision_is_in_the_record_without_secrets(tmp_path: Path) -
         row = await filed(pending)
         await pending.decide(row.id, NO)
         await pending.decide(row.id, YES)
-    store = Store(tmp_path / "t.db", read_only=True)
+    store = store_at(tmp_path / "t.db", read_only=True)
     await store.start()
     records = await Audit(store).show("c1")
     verified = await Audit(store).verify()

@@ -5,8 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.record.backends import store_at
 from toolreeve.record.pins import ChangedPin, OfferedDefinition, PinTable, WaitingPin
-from toolreeve.record.store import Store
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 def digest(definition: bytes) -> bytes:
@@ -19,7 +23,7 @@ def offer(definition: bytes) -> list[OfferedDefinition]:
 
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[PinTable]:
-    store = Store(path / "t.db")
+    store = store_at(path / "t.db")
     await store.start()
     try:
         yield store.pins

@@ -10,7 +10,7 @@ from tests.record.entries import entry, opened
 from toolreeve.core.errors import ToolError
 from toolreeve.record.audit import Audit
 from toolreeve.record.chain import link
-from toolreeve.record.sqlite.database import StoreError
+from toolreeve.record.engine import StoreError
 from toolreeve.record.store import Store
 from toolreeve.record.verify import SHOWN_PROBLEMS, Verification
 

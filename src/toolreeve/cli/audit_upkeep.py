@@ -19,7 +19,7 @@ from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 if TYPE_CHECKING:
     from toolreeve.record.audit import Audit
     from toolreeve.record.chain import Head
-    from toolreeve.record.store import Store
+    from toolreeve.record.store import RecordStore
     from toolreeve.record.verify import Verification
 
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
@@ -195,7 +195,7 @@ async def _rotate(options: Options, output: Path, before: str) -> int:
 
 
 async def _write_archive(
-    options: Options, store: "Store", output: Path, until: float, states: tuple[str, ...]
+    options: Options, store: "RecordStore", output: Path, until: float, states: tuple[str, ...]
 ) -> "Head | None":
     """The end of the archive, which is on disk; None if the record is not in one of these states."""
     from toolreeve.core.atomic import sync_directory
@@ -251,17 +251,17 @@ def repair(reason: str) -> int:
 
 
 async def _repair(options: Options, reason: str) -> int:
-    from toolreeve.config.xdg import DATABASE
     from toolreeve.record.audit import Audit
     from toolreeve.record.repair import begin_repair, to_bodies
     from toolreeve.record.verify import REPAIRED
+    from toolreeve.runtime.store import configured_store
 
     async with open_audit(options) as found:
         if found is None or (await found.verify()).ok:
             note("nothing to repair")
             return ExitStatus.OK
     who = {"user": os_user_name(), "reason": reason}
-    await begin_repair(Path(options.configuration().settings.state.dir) / DATABASE, who, time.time())
+    await begin_repair(configured_store(options.configuration()), who, time.time())
     async with open_journal(options) as (store, journal):
         before = await Audit(store).verify()
         for body in to_bodies(before):

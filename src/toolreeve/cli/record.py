@@ -15,18 +15,17 @@ from toolreeve.cli.options import Options
 if TYPE_CHECKING:
     from toolreeve.record.audit import Audit
     from toolreeve.record.journal import Journal
-    from toolreeve.record.store import Store
+    from toolreeve.record.store import RecordStore
 
 
 @asynccontextmanager
-async def open_journal(options: Options) -> "AsyncIterator[tuple[Store, Journal]]":
-    from toolreeve.config.xdg import DATABASE
+async def open_journal(options: Options) -> "AsyncIterator[tuple[RecordStore, Journal]]":
     from toolreeve.core.secrets.redactor import Redactor
     from toolreeve.record.journal import Journal
-    from toolreeve.record.store import Store
+    from toolreeve.runtime.store import configured_store
 
     configuration = options.configuration()
-    store = Store(Path(configuration.settings.state.dir) / DATABASE)
+    store = configured_store(configuration)
     journal = Journal(store, Redactor(configuration.secrets), time.time)
     await store.start()
     try:
@@ -42,16 +41,14 @@ async def open_journal(options: Options) -> "AsyncIterator[tuple[Store, Journal]
 @asynccontextmanager
 async def open_audit(options: Options) -> "AsyncIterator[Audit | None]":
     """The record, read-only; None if nothing was ever recorded."""
-    from toolreeve.config.xdg import DATABASE
     from toolreeve.record.audit import Audit
-    from toolreeve.record.store import Store
     from toolreeve.record.witness import Witness
+    from toolreeve.runtime.store import configured_store
 
-    path = Path(options.configuration().settings.state.dir) / DATABASE
-    if not path.exists() and not Witness(path).path.exists():
+    store = configured_store(options.configuration(), read_only=True)
+    if not store.has_begun and not Witness(store.path).path.exists():
         yield None
         return
-    store = Store(path, read_only=True)
     await store.start()
     try:
         yield Audit(store)

@@ -87,16 +87,12 @@ def _calls(_: click.Context, __: str) -> Iterable[tuple[str, str]]:
 
 
 async def _recent_calls() -> list[tuple[str, str]]:
-    from pathlib import Path
-
-    from toolreeve.config.xdg import DATABASE
     from toolreeve.record.audit import Audit
-    from toolreeve.record.store import Store
+    from toolreeve.runtime.store import configured_store
 
-    path = Path(_configuration().settings.state.dir) / DATABASE
-    if not path.exists():
+    store = configured_store(_configuration())
+    if not store.has_begun:
         return []
-    store = Store(path)
     await store.start()
     try:
         records = [record.to_dict() for record in await Audit(store).list(limit=MOST_CALLS)]

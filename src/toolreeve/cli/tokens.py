@@ -8,7 +8,6 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -120,10 +119,9 @@ def _row(token: "StoredCredential") -> tuple[str, ...]:
 
 @asynccontextmanager
 async def _table() -> "AsyncIterator[CredentialTable]":
-    from toolreeve.config.xdg import DATABASE
-    from toolreeve.record.store import Store
+    from toolreeve.runtime.store import configured_store
 
-    store = Store(Path(current().configuration().settings.state.dir) / DATABASE)
+    store = configured_store(current().configuration())
     await store.start()
     try:
         yield store.credentials
@@ -150,13 +148,11 @@ async def _link(url: str) -> str:
 
 async def stored_credentials(configuration: "Configuration") -> "Sequence[StoredCredential]":
     """Those that are valid now; none if nothing was ever stored."""
-    from toolreeve.config.xdg import DATABASE
-    from toolreeve.record.store import Store
+    from toolreeve.runtime.store import configured_store
 
-    path = Path(configuration.settings.state.dir) / DATABASE
-    if not path.exists():
+    store = configured_store(configuration)
+    if not store.has_begun:
         return ()
-    store = Store(path)
     await store.start()
     try:
         return await store.credentials.list(now=time.time())

@@ -11,15 +11,13 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from toolreeve.config import Configuration
-from toolreeve.config.xdg import DATABASE
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.hook.service import Answer, HookService, load_for_hook
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
-from toolreeve.record.store import Store
+from toolreeve.runtime.store import configured_store
 
 RESIDENT = "resident"
 """The argument of `toolreeve hook` that starts the process."""
@@ -44,7 +42,7 @@ async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answ
 
 @asynccontextmanager
 async def _open_record(configuration: Configuration) -> AsyncIterator[tuple[Journal, FlowSessions]]:
-    store = Store(Path(configuration.settings.state.dir) / DATABASE)
+    store = configured_store(configuration)
     workspace = os.path.realpath(configuration.settings.workspace.dir)
     redactor = Redactor(configuration.secrets)
     journal = Journal(store, redactor, time.time, workspace=workspace)

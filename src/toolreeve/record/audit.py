@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
+from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import ChainStore
 
@@ -38,6 +39,15 @@ class AuditRecord:
             "timestamp": timestamp(self.body.get("ts")),
             **self.body,
         }
+
+
+def read_body(body: bytes) -> Mapping[str, Any]:
+    """A tampered body must not keep the rest from being read."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {"unreadable": True}
+    return value if isinstance(value, dict) else {"unreadable": True}
 
 
 def timestamp(at: Any) -> str | None:

@@ -21,6 +21,8 @@ Row = tuple[int, str, str, bytes, bytes]
 """seq, call id, kind, body, hash"""
 Line = tuple[str, str, dict[str, Any]]
 """kind, call id, body: what becomes a row."""
+Entry = tuple[str, str, bytes]
+"""call id, kind, body: a line as it is stored and hashed."""
 StoredRow = tuple[int, bytes, bytes, bytes, bytes]
 """As Row, as it was read."""
 
@@ -67,6 +69,8 @@ class WitnessedRecord:
     identity: bytes
     since: int | None
     synced: int
+    shared: bool = False
+    """Whether other machines have witnesses of their own, so that one more is no surprise."""
 
 
 class ChainError(Exception):

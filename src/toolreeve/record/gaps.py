@@ -106,7 +106,7 @@ def first_look(
 
 def _upgrade(chain: ChainStore, known: WitnessedRecord | None, earlier: EarlierFile) -> Finding | None:
     head = chain.stored_head()
-    if not earlier.path.exists() and (head is None or head.seq == 0):
+    if (known is not None and known.shared) or (not earlier.path.exists() and (head is None or head.seq == 0)):
         return None
     identity = known.identity if known is not None else b""
     return examine(chain, known, lambda: earlier.look(identity), name="the checkpoint file")

@@ -21,9 +21,10 @@ from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.core.snapshot import MAX_TEXT, snapshot
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.record.chain import ChainError, ChainStore, Head, Line, Tail, WitnessedRecord
+from toolreeve.record.chain import Entry as ChainEntry
+from toolreeve.record.engine import StoreError
 from toolreeve.record.gaps import ACCEPTED, GAP, WITNESSED, Finding, examine, first_look
-from toolreeve.record.liveness import FileLiveness, Liveness
-from toolreeve.record.sqlite.database import StoreError
+from toolreeve.record.liveness import Liveness
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,11 @@ class JournalStore(Protocol):
 
     @property
     def path(self) -> Path: ...
+
+    @property
+    def place(self) -> str: ...
+
+    def liveness(self) -> Liveness: ...
 
     def attach(self, log: "Journal") -> None: ...
 
@@ -90,7 +96,7 @@ class Journal:
         self._synced_written = 0
         self._synced_at = clock()
         self._remade = False
-        self._liveness = FileLiveness(store.path) if liveness is None else liveness
+        self._liveness = store.liveness() if liveness is None else liveness
         self._intents: dict[str, _Body] = {}
         self._unmarked = 0
         self.unsynced = False
@@ -101,7 +107,7 @@ class Journal:
         try:
             dead = await self._store.change_chain(self._begin)
         except (ChainError, OSError, ToolError) as problem:
-            raise StoreError(f"{self._store.path}: the record cannot be continued: {problem}") from problem
+            raise StoreError(f"{self._store.place}: the record cannot be continued: {problem}") from problem
         for name in dead:
             await asyncio.to_thread(self._liveness.forget, name)
 
@@ -110,7 +116,7 @@ class Journal:
         await self._store.flush()
         self._synced_at = -SYNC_SECONDS  # the next commit syncs the witness
         await self._store.change_chain(self._mark)
-        await self._store.change_chain(self._note_synced)
+        await self._store.change_chain(self.note_synced)
         await asyncio.to_thread(self._liveness.leave)
 
     async def accept(self, gap: int, *, user: str, reason: str) -> None:
@@ -219,7 +225,10 @@ class Journal:
     def write(self, chain: ChainStore, lines: Sequence[Line]) -> None:
         """Called by the store, in its thread and inside its transaction."""
         self._write(chain, chain.next_head(), lines)
-        self._note_synced(chain)
+        self.note_synced(chain)
+
+    def entries(self, lines: Sequence[Line]) -> list[ChainEntry]:
+        return [(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
 
     def committed(self, chain: ChainStore, lines: Sequence[Line]) -> None:
         """Called by the store, in its thread, once the lines are on disk and before they are acknowledged."""
@@ -252,24 +261,30 @@ class Journal:
 
     def _write(self, chain: ChainStore, head: Head, lines: Sequence[Line]) -> None:
         tail = Tail(head)
-        rows = [tail.add(_storable(call_id), _storable(kind), self.encode(body)) for kind, call_id, body in lines]
+        rows = [tail.add(*entry) for entry in self.entries(lines)]
         chain.append(rows, tail.head)
 
     def _mark(self, chain: ChainStore) -> None:
         self._unmarked = 0
-        if not self._intents:
-            self._liveness.settled(chain.next_head().seq)
+        head = chain.stored_head()
+        if head is not None and not self._intents:
+            self._liveness.settled(head.seq)
 
     def _begin(self, chain: ChainStore) -> list[str]:
         self._settle(chain)
         self._liveness.enter(chain.next_head().seq)
+        return self.bury(chain)
+
+    def bury(self, chain: ChainStore) -> list[str]:
+        """Inside a transaction: close the open calls of dead processes as lost; returns their names."""
         dead = list(self._liveness.dead())
         lost = [line for name, seq in dead for line in self._lost(chain, name, seq)]
         if lost:
             self.write(chain, lost)
         return [name for name, _ in dead]
 
-    def _note_synced(self, chain: ChainStore) -> None:
+    def note_synced(self, chain: ChainStore) -> None:
+        """Called by the store, inside its transaction."""
         if self._synced > self._synced_written:
             chain.set_synced(self._synced)
             self._synced_written = self._synced
@@ -292,6 +307,10 @@ class Journal:
         with chain.transaction():
             self._settle(chain, trouble)
 
+    def examine(self, chain: ChainStore) -> None:
+        """Called by the store, inside its transaction, if the database may have lost records."""
+        self._settle(chain)
+
     def _settle(self, chain: ChainStore, trouble: Untrusted | None = None) -> None:
         """Inside a transaction: record what the witness reveals, and only then create a new one."""
         known = chain.witnessed()
@@ -313,7 +332,7 @@ class Journal:
     def _note_gap(self, chain: ChainStore, finding: Finding) -> None:
         """Numbers of lost records are not reused: the gap gets the number after the last of them."""
         self.findings.append(finding)
-        logger.error("%s: %s. Run `toolreeve audit verify`", self._store.path, finding.text)
+        logger.error("%s: %s. Run `toolreeve audit verify`", self._store.place, finding.text)
         if self._on_gap is not None:
             self._on_gap(finding)
         head = chain.next_head()
@@ -323,7 +342,8 @@ class Journal:
     def _make_witness(self, chain: ChainStore, known: WitnessedRecord) -> None:
         """Before the commit: a process killed in between leaves a witness ahead, which the next start reports."""
         if known.since is None and chain.next_head().seq:
-            body = {"v": VERSION, "ts": self._now(), "message": "the first witness of a record that had none"}
+            what = "one more machine keeps a witness" if known.shared else "the first witness of a record that had none"
+            body = {"v": VERSION, "ts": self._now(), "message": what}
             self._write(chain, chain.next_head(), [(WITNESSED, "", body)])
         head = chain.next_head()
         self._witness.make(Sighting(known.identity, head, self._now()))
@@ -370,7 +390,8 @@ def _length(outcome: Success | Failure) -> int:
 def _storable(name: str) -> str:
     """Text that the table accepts, whatever the caller passed: an unwritable line would hold up all others."""
     text = name if isinstance(name, str) else repr(name)
-    return text if text.isascii() else text.encode(errors="replace").decode()
+    text = text if text.isascii() else text.encode(errors="replace").decode()
+    return text.replace("\0", "\ufffd")
 
 
 def _last_part(traceback: str) -> str:

@@ -63,6 +63,7 @@ class PendingStore:
         self._most = most
         self._process = process
         self._waiting: set[asyncio.Future[None]] = set()
+        table.listen(self._wake)
 
     async def file(
         self, *, binding: str, holder: str, tool: str, question: Mapping[str, Any], **more: Any

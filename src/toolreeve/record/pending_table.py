@@ -1,6 +1,6 @@
 """The table of questions to people: its rows, states and transactions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -93,6 +93,9 @@ class ListQuery:
 
 class PendingTable(Protocol):
     """Each method is one transaction."""
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Call `wake`, from any thread, when another process may have changed a row."""
 
     async def file(
         self, row: PendingRow, *, most: int, reuse: bool, line: Line | None = None

@@ -5,14 +5,13 @@ records it, and broken links are listed in a record of their own, each with the 
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import ChainStore, Tail
 from toolreeve.record.journal import VERSION
-from toolreeve.record.store import Store
+from toolreeve.record.store import RecordStore
 from toolreeve.record.verify import Verification
 
 REPAIR = "repair"
@@ -21,9 +20,8 @@ AT_ONCE = 50
 """So that no record is cut."""
 
 
-async def begin_repair(path: Path, who: Mapping[str, Any], now: float) -> None:
-    """Replace a missing checkpoint or identity, and record that a repair began. Must not share the store."""
-    store = Store(path)
+async def begin_repair(store: RecordStore, who: Mapping[str, Any], now: float) -> None:
+    """Replace a missing checkpoint or identity, and record that a repair began. Starts and closes the store."""
     await store.start()
     try:
         await store.change_chain(lambda chain: _begin(chain, {"v": VERSION, "ts": now, **who}))

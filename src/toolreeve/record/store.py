@@ -1,92 +1,113 @@
-"""Store: the record's tables in one SQLite file.
+"""Store: the record's tables in one database, SQLite or PostgreSQL.
 
-Each method of a table is one transaction. Statements, connections and errors of SQLite stay in `record.sqlite`.
+Each method of a table is one transaction. Connections and errors of a database stay in its package.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from toolreeve.record.chain import ChainStore
+from toolreeve.record.audit import AuditTable
+from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine, StoreError
+from toolreeve.record.sql.budget import SqlBudget
+from toolreeve.record.sql.changes import SqlChanges
 from toolreeve.record.sqlite.audit import SqliteAudit
-from toolreeve.record.sqlite.budget import SqliteBudget
-from toolreeve.record.sqlite.chain import SqliteChain
-from toolreeve.record.sqlite.changes import SqliteChanges
-from toolreeve.record.sqlite.engine import CAPACITY, RETRY_DELAY, Engine
+from toolreeve.record.sqlite.engine import SqliteEngine
 
 if TYPE_CHECKING:
-    from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
-    from toolreeve.record.sqlite.credentials import SqliteCredentials
-    from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
-    from toolreeve.record.sqlite.grants import SqliteGrants
-    from toolreeve.record.sqlite.pending import SqlitePending
-    from toolreeve.record.sqlite.pins import SqlitePins
-    from toolreeve.record.sqlite.tasks import SqliteTasks
-    from toolreeve.record.sqlite.webhooks import SqliteWebhooks
-
-T = TypeVar("T")
+    from toolreeve.record.sql.agent_runs import SqlAgentRuns
+    from toolreeve.record.sql.credentials import SqlCredentials
+    from toolreeve.record.sql.flow_facts import SqlFlowFacts
+    from toolreeve.record.sql.grants import SqlGrants
+    from toolreeve.record.sql.pending import SqlPending
+    from toolreeve.record.sql.pins import SqlPins
+    from toolreeve.record.sql.tasks import SqlTasks
+    from toolreeve.record.sql.webhooks import SqlWebhooks
 
 
-class Store(Engine):
+class RecordStore(Engine):
     """Tables that a plain call does not need are imported when they are asked for."""
 
-    def __init__(
-        self, path: Path, *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
-    ) -> None:
-        super().__init__(path, read_only=read_only, capacity=capacity, retry_delay=retry_delay)
-        self.audit = SqliteAudit(self)
-        self.budget = SqliteBudget(self)
-        self.changes = SqliteChanges(self)
+    @property
+    def audit(self) -> AuditTable:
+        raise NotImplementedError
 
     @property
-    def agent_runs(self) -> "SqliteAgentRuns":
-        from toolreeve.record.sqlite.agent_runs import SqliteAgentRuns
-
-        return SqliteAgentRuns(self)
+    def budget(self) -> SqlBudget:
+        return SqlBudget(self)
 
     @property
-    def tasks(self) -> "SqliteTasks":
-        from toolreeve.record.sqlite.tasks import SqliteTasks
-
-        return SqliteTasks(self)
+    def changes(self) -> SqlChanges:
+        return SqlChanges(self)
 
     @property
-    def credentials(self) -> "SqliteCredentials":
-        from toolreeve.record.sqlite.credentials import SqliteCredentials
+    def agent_runs(self) -> "SqlAgentRuns":
+        from toolreeve.record.sql.agent_runs import SqlAgentRuns
 
-        return SqliteCredentials(self)
-
-    @property
-    def pending(self) -> "SqlitePending":
-        from toolreeve.record.sqlite.pending import SqlitePending
-
-        return SqlitePending(self)
+        return SqlAgentRuns(self)
 
     @property
-    def pins(self) -> "SqlitePins":
-        from toolreeve.record.sqlite.pins import SqlitePins
+    def tasks(self) -> "SqlTasks":
+        from toolreeve.record.sql.tasks import SqlTasks
 
-        return SqlitePins(self)
+        return SqlTasks(self)
 
     @property
-    def webhooks(self) -> "SqliteWebhooks":
-        from toolreeve.record.sqlite.webhooks import SqliteWebhooks
+    def credentials(self) -> "SqlCredentials":
+        from toolreeve.record.sql.credentials import SqlCredentials
 
-        return SqliteWebhooks(self)
+        return SqlCredentials(self)
 
-    def grants(self, now: Callable[[], float]) -> "SqliteGrants":
-        from toolreeve.record.sqlite.grants import SqliteGrants
+    @property
+    def pending(self) -> "SqlPending":
+        from toolreeve.record.sql.pending import SqlPending
 
-        return SqliteGrants(self, now)
+        return SqlPending(self)
 
-    def flow_facts(self, now: Callable[[], float]) -> "SqliteFlowFacts":
-        from toolreeve.record.sqlite.flow_facts import SqliteFlowFacts
+    @property
+    def pins(self) -> "SqlPins":
+        from toolreeve.record.sql.pins import SqlPins
 
-        return SqliteFlowFacts(self, now)
+        return SqlPins(self)
 
-    async def change_chain(self, work: Callable[[ChainStore], T]) -> T:
-        """Run `work` on the stored chain, in one transaction."""
-        return await self.transact(lambda connection: work(SqliteChain(connection)))
+    @property
+    def webhooks(self) -> "SqlWebhooks":
+        from toolreeve.record.sql.webhooks import SqlWebhooks
 
-    async def read_chain(self, query: Callable[[ChainStore], T]) -> T:
-        return await self.read(lambda connection: query(SqliteChain(connection)))
+        return SqlWebhooks(self)
+
+    def grants(self, now: Callable[[], float]) -> "SqlGrants":
+        from toolreeve.record.sql.grants import SqlGrants
+
+        return SqlGrants(self, now)
+
+    def flow_facts(self, now: Callable[[], float]) -> "SqlFlowFacts":
+        from toolreeve.record.sql.flow_facts import SqlFlowFacts
+
+        return SqlFlowFacts(self, now)
+
+
+class Store(SqliteEngine, RecordStore):
+    """The tables in a SQLite file."""
+
+    @property
+    def audit(self) -> SqliteAudit:
+        return SqliteAudit(self)
+
+
+def open_store(
+    path: Path, url: str = "", *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
+) -> RecordStore:
+    """The store at `url`, by default the SQLite file at `path`. Start it before use. Raises StoreError."""
+    if not url:
+        return Store(path, read_only=read_only, capacity=capacity, retry_delay=retry_delay)
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise StoreError("state.url is not a PostgreSQL URL: it does not begin with postgresql://")
+    try:
+        from toolreeve.record.postgres.store import PostgresStore
+    except ImportError as problem:
+        raise StoreError(
+            f"state.url needs the extra `postgres`: pip install 'toolreeve[postgres]' ({problem})"
+        ) from None
+
+    return PostgresStore(url, path.parent, read_only=read_only, capacity=capacity, retry_delay=retry_delay)

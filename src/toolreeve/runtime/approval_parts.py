@@ -16,7 +16,7 @@ from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.record.audit import Audit
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
-from toolreeve.record.store import Store
+from toolreeve.record.store import RecordStore
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.policy_source import PolicySource
 from toolreeve.runtime.processes import DeferredProcesses
@@ -42,7 +42,7 @@ class ApprovalParts:
         channels: "Sequence[Channel]",
         *,
         policy: PolicySource,
-        store: Store,
+        store: RecordStore,
         journal: Journal,
         events: EventPublisher,
         redact: Callable[[str], str],

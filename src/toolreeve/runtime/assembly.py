@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from toolreeve.config import Configuration
 from toolreeve.config.guard_table import guard_table
-from toolreeve.config.xdg import DATABASE
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
 from toolreeve.core.errors import ToolreeveError
@@ -36,7 +35,7 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
-from toolreeve.record.store import Store
+from toolreeve.runtime.store import configured_store
 from toolreeve.record.traces import CallTracer
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
@@ -118,7 +117,7 @@ class Assembly:
         self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
         if settings.record.otlp_endpoint:
             self.events.tracer = CallTracer(settings.record.otlp_endpoint, version=client_info()["version"])
-        self.store = Store(Path(settings.state.dir) / DATABASE)
+        self.store = configured_store(configuration)
         self.journal = Journal(
             self.store,
             self.redactor,

@@ -11,7 +11,7 @@ from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
-from toolreeve.record.store import Store
+from toolreeve.record.store import RecordStore
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.processes import DeferredProcesses
 
@@ -31,7 +31,7 @@ class UpstreamParts:
         servers: "Sequence[ServerSpec]",
         authorize: "Authorize | None",
         *,
-        store: Store,
+        store: RecordStore,
         journal: Journal,
         events: EventPublisher,
         http: GuardedHttp,

@@ -1,7 +1,6 @@
 """Filters and pages over a real table: the same records as a scan finds, found by index."""
 
 import random
-import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,7 @@ async def test_every_filter_finds_what_a_scan_finds(path: Path, bodies: list[Bod
 
 
 def test_no_filter_reads_the_whole_table_or_sorts_it(path: Path) -> None:
-    connection = sqlite3.connect(path)
+    connection = open_writer(path)
     for wanted in filters():
         values = {name: getattr(wanted, name) for name in Filter.__dataclass_fields__}
         query = f"SELECT seq FROM audit WHERE seq BETWEEN 0 AND 9{audit._conditions(connection, values)}"
@@ -123,7 +122,7 @@ def test_no_filter_reads_the_whole_table_or_sorts_it(path: Path) -> None:
 
 
 def test_the_rarest_of_several_filters_leads(path: Path) -> None:
-    connection = sqlite3.connect(path)
+    connection = open_writer(path)
     values = dict.fromkeys(Filter.__dataclass_fields__) | {
         "tool": "read_file",
         "kind": "approval",
@@ -137,7 +136,7 @@ def test_the_rarest_of_several_filters_leads(path: Path) -> None:
 
 
 def test_what_most_records_hold_is_compared_last(path: Path) -> None:
-    connection = sqlite3.connect(path)
+    connection = open_writer(path)
     values = dict.fromkeys(Filter.__dataclass_fields__) | {"kind": "call", "success": True, "user": "ann"}
 
     conditions = audit._conditions(connection, values)
@@ -148,7 +147,7 @@ def test_what_most_records_hold_is_compared_last(path: Path) -> None:
 
 async def test_a_filter_on_a_record_of_an_earlier_release_says_how_to_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "record.db"
-    connection = sqlite3.connect(path)
+    connection = open_writer(path)
     script = "".join(f"{migration};" for migration in MIGRATIONS[:BEFORE_FILTER_COLUMNS])
     connection.executescript(script + f"PRAGMA user_version = {BEFORE_FILTER_COLUMNS};")
     connection.close()

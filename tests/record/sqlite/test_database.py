@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolreeve.record.sqlite.database import StoreError, open_reader, open_writer
+from toolreeve.record.engine import StoreError
+from toolreeve.record.sqlite.database import open_reader, open_writer
 from toolreeve.record.sqlite.schema import MIGRATIONS
 
 

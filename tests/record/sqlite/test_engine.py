@@ -12,6 +12,7 @@ import pytest
 
 from tests.record.entries import entry, opened
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.record.sql.connection import SqlConnection
 from toolreeve.record.store import Store
 
 
@@ -38,6 +39,16 @@ class Scribe:
         chain.connection.executemany("INSERT INTO budget (scope) VALUES (?)", [(line,) for line in lines])
         if self.problem is not None:
             raise self.problem
+
+    def entries(self, lines: Sequence[Any]) -> list[Any]:
+        return list(lines)
+
+    def bury(self, chain: Any) -> list[str]:
+        return [chain]
+
+    def examine(self, chain: Any) -> None: ...
+
+    def note_synced(self, chain: Any) -> None: ...
 
     def committed(self, chain: Any, lines: Sequence[Any]) -> None:
         assert not chain.connection.in_transaction
@@ -85,7 +96,7 @@ async def test_many_callers_share_a_commit(store: Store) -> None:
 
 
 async def test_a_failing_transaction_raises_and_affects_no_other(store: Store) -> None:
-    def fail(connection: sqlite3.Connection) -> None:
+    def fail(connection: SqlConnection) -> None:
         grant("half")(connection)
         raise ZeroDivisionError
 
@@ -141,7 +152,7 @@ async def test_a_failed_commit_is_an_error_for_every_waiting_caller(store: Store
     store.attach(scribe)
     gate, begun = threading.Event(), threading.Event()
 
-    def hold(_: sqlite3.Connection) -> None:
+    def hold(_: SqlConnection) -> None:
         begun.set()
         gate.wait(10)
 
@@ -237,7 +248,7 @@ async def test_an_error_after_the_commit_does_not_make_it_look_unwritten(store: 
 
 
 async def test_a_full_disk_is_an_error_and_the_next_write_goes_on(store: Store) -> None:
-    def shrink(connection: sqlite3.Connection) -> None:
+    def shrink(connection: SqlConnection) -> None:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}").fetchone()
 

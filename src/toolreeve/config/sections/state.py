@@ -18,3 +18,11 @@ class State:
             paths=True,
         ),
     ] = ""
+    url: Annotated[
+        str,
+        Field(
+            "The PostgreSQL database that several gateways share, such as postgresql://user@host/name; empty for a "
+            "SQLite file in state.dir. ${secret:NAME} keeps the password out of the file. Needs the extra `postgres`.",
+            ProjectScope.NEVER,
+        ),
+    ] = ""

@@ -6,16 +6,14 @@ is not indexed, and compared last. Times are not in the order of the records, fo
 ends: blocks of records without a matching time are skipped.
 """
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record.audit import AuditRecord, Filter
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.audit import AuditRecord, Filter, read_body
+from toolreeve.record.sql.connection import SqlConnection, TableEngine, placeholders
 from toolreeve.record.sqlite.schema import BLOCK_BITS, FREQUENT, INDEX_BOUNDS, INDEXED
 
 CHUNK = 1_000
@@ -26,7 +24,7 @@ Range = tuple[int, int]
 
 
 class SqliteAudit:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def page(self, wanted: Filter, *, before: int | None, limit: int) -> Sequence[AuditRecord]:
@@ -48,18 +46,18 @@ class SqliteAudit:
         return await self._engine.read(partial(_of_call, call_id=call_id))
 
 
-def _page(database: sqlite3.Connection, *, wanted: Filter, before: int | None, limit: int) -> Sequence[AuditRecord]:
+def _page(database: SqlConnection, *, wanted: Filter, before: int | None, limit: int) -> Sequence[AuditRecord]:
     high = _last(database) if before is None else before - 1
     ranges = reversed(_ranges(database, wanted, (0, high)))
     return _select(database, wanted, ranges, order="DESC", limit=limit)
 
 
-def _chunk(database: sqlite3.Connection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
+def _chunk(database: SqlConnection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
     ranges = _ranges(database, wanted, (after + 1, _last(database)))
     return _select(database, wanted, ranges, order="ASC", limit=CHUNK)
 
 
-def _of_call(database: sqlite3.Connection, *, call_id: str) -> Sequence[AuditRecord]:
+def _of_call(database: SqlConnection, *, call_id: str) -> Sequence[AuditRecord]:
     found = _records(database, "WHERE call_id = :call_id ORDER BY seq", {"call_id": call_id})
     if found or len(call_id) < 6:
         return found
@@ -70,7 +68,7 @@ def _of_call(database: sqlite3.Connection, *, call_id: str) -> Sequence[AuditRec
     return _of_call(database, call_id=matches[0][0]) if len(matches) == 1 else ()
 
 
-def _refuse_earlier(database: sqlite3.Connection) -> None:
+def _refuse_earlier(database: SqlConnection) -> None:
     if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_time'").fetchone():
         raise ToolError(
             ErrorCode.AUDIT_ERROR,
@@ -79,22 +77,22 @@ def _refuse_earlier(database: sqlite3.Connection) -> None:
         )
 
 
-def _last(database: sqlite3.Connection) -> int:
+def _last(database: SqlConnection) -> int:
     return int(database.execute("SELECT coalesce(max(seq), 0) FROM audit").fetchone()[0])
 
 
-def _hashes(database: sqlite3.Connection, *, seqs: Sequence[int]) -> dict[int, str]:
-    query = "SELECT seq, hex(hash) FROM audit WHERE seq IN (SELECT value FROM json_each(?))"
-    return {seq: digest.lower() for seq, digest in database.execute(query, (json.dumps(list(seqs)),))}
+def _hashes(database: SqlConnection, *, seqs: Sequence[int]) -> dict[int, str]:
+    query = f"SELECT seq, hash FROM audit WHERE seq IN ({placeholders(len(seqs))})"  # noqa: S608
+    return {seq: bytes(digest).hex() for seq, digest in database.execute(query, seqs)}
 
 
-def _count_calls(database: sqlite3.Connection) -> int:
+def _count_calls(database: SqlConnection) -> int:
     """All records but the others, which are indexed: counting calls themselves would read every body."""
     others = "SELECT count(*) FROM audit WHERE kind <> 'call'"
     return int(database.execute(f"SELECT (SELECT count(*) FROM audit) - ({others})").fetchone()[0])  # noqa: S608
 
 
-def _ranges(database: sqlite3.Connection, wanted: Filter, whole: Range) -> list[Range]:
+def _ranges(database: SqlConnection, wanted: Filter, whole: Range) -> list[Range]:
     """The ranges of records within `whole` where some have a time that is wanted, in order."""
     if wanted != Filter():
         _refuse_earlier(database)
@@ -112,7 +110,7 @@ def _ranges(database: sqlite3.Connection, wanted: Filter, whole: Range) -> list[
 
 
 def _select(
-    database: sqlite3.Connection, wanted: Filter, ranges: Iterable[Range], *, order: str, limit: int
+    database: SqlConnection, wanted: Filter, ranges: Iterable[Range], *, order: str, limit: int
 ) -> Sequence[AuditRecord]:
     values: dict[str, Any] = {field.name: getattr(wanted, field.name) for field in fields(wanted)}
     query = f"WHERE seq BETWEEN :low AND :high{_conditions(database, values)} ORDER BY seq {order} LIMIT :limit"
@@ -123,7 +121,7 @@ def _select(
     return found
 
 
-def _conditions(database: sqlite3.Connection, values: Mapping[str, Any]) -> str:
+def _conditions(database: SqlConnection, values: Mapping[str, Any]) -> str:
     given = [name for name in INDEXED if values[name] is not None]
     frequent = [name for name in given if values[name] == FREQUENT.get(name)]
     selective = [name for name in given if name not in frequent]
@@ -141,29 +139,20 @@ def _indexed(name: str) -> str:
     return f"{name} = :{name} AND {INDEX_BOUNDS[name]}" if name in INDEX_BOUNDS else f"{name} = :{name}"
 
 
-def _count(database: sqlite3.Connection, name: str, value: Any) -> int:
+def _count(database: SqlConnection, name: str, value: Any) -> int:
     query = f"SELECT count(*) FROM (SELECT 1 FROM audit WHERE {_indexed(name)} LIMIT {COUNTED})"  # noqa: S608 - a known name
     return int(database.execute(query, {name: value}).fetchone()[0])
 
 
-def _records(database: sqlite3.Connection, query: str, values: Mapping[str, Any]) -> list[AuditRecord]:
+def _records(database: SqlConnection, query: str, values: Mapping[str, Any]) -> list[AuditRecord]:
     columns = "seq, CAST(kind AS BLOB), CAST(call_id AS BLOB), CAST(body AS BLOB)"
     rows = database.execute(f"SELECT {columns} FROM audit {query}", values)  # noqa: S608
     return [
         AuditRecord(
-            seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=_body(body)
+            seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=read_body(body)
         )
         for seq, kind, call_id, body in rows
     ]
-
-
-def _body(body: bytes) -> Mapping[str, Any]:
-    """A tampered body must not keep the rest from being read."""
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {"unreadable": True}
-    return value if isinstance(value, dict) else {"unreadable": True}
 
 
 _TIMES = {"since": " AND ts >= :since", "until": " AND ts < :until"}

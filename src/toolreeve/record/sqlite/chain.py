@@ -10,6 +10,7 @@ from typing import Any
 
 from toolreeve.record.archive import rotations
 from toolreeve.record.chain import GENESIS, HIGHEST, ChainError, Head, Row, StoredRow, WitnessedRecord
+from toolreeve.record.sql.statements import OPEN_INTENTS
 
 CHUNK = 250
 ROWS_AT_ONCE = 500
@@ -66,7 +67,7 @@ class SqliteChain:
         return None if row is None else row[0]
 
     def open_intents(self, after: int, until: int = HIGHEST) -> Sequence[tuple[str, bytes]]:
-        return self.connection.execute(_OPEN_INTENTS, (after, until)).fetchall()
+        return self.connection.execute(OPEN_INTENTS, (after, until)).fetchall()
 
     def first(self) -> int:
         (found,) = self.connection.execute("SELECT min(seq) FROM audit").fetchone()
@@ -130,9 +131,4 @@ class SqliteChain:
 _LAST_TIME = """
     SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(CAST(body AS TEXT), '$.ts') END
     FROM audit WHERE seq <= ? ORDER BY seq DESC LIMIT 1
-"""
-_OPEN_INTENTS = """
-    SELECT call_id, body FROM audit AS intent WHERE seq > ? AND seq <= ? AND kind = 'intent' AND NOT EXISTS (
-        SELECT 1 FROM audit AS outcome WHERE outcome.call_id = intent.call_id AND outcome.kind IN ('call', 'lost')
-    )
 """

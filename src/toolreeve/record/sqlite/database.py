@@ -7,23 +7,38 @@ import contextlib
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.record.engine import StoreError
 from toolreeve.record.sqlite.schema import MIGRATIONS
 
 BUSY_TIMEOUT = 30.0
 WAL_BYTES = 64 * 1024 * 1024
 
 
-class StoreError(ToolreeveError):
-    """The database cannot be opened; the message says why and what to do."""
+class SqliteConnection(sqlite3.Connection):
+    """A write transaction has the whole file: it needs no locks. Other processes poll."""
+
+    labels = "group_concat(DISTINCT CASE WHEN {} THEN json_extract(CAST(body AS TEXT), '$.labels') END)"
+
+    def lock(self, name: str) -> None: ...
+
+    def announce(self, channel: str) -> None: ...
 
 
-def open_writer(path: Path) -> sqlite3.Connection:
+_OPTIONS: dict[str, Any] = {
+    "timeout": BUSY_TIMEOUT,
+    "isolation_level": None,
+    "check_same_thread": False,
+    "factory": SqliteConnection,
+}
+
+
+def open_writer(path: Path) -> SqliteConnection:
     """A connection that commits durably. Creates or upgrades the file. Raises StoreError."""
     try:
         _create_private(path)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+        connection: SqliteConnection = sqlite3.connect(path, **_OPTIONS)
     except (OSError, sqlite3.Error) as problem:
         raise _unusable(path, problem) from problem
     try:
@@ -37,7 +52,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
+def open_reader(path: Path) -> SqliteConnection:
     """A connection that cannot write, also while another process does. Raises StoreError."""
     if not path.exists():
         raise StoreError(f"{path} does not exist: nothing has been recorded there yet")
@@ -55,9 +70,9 @@ def open_reader(path: Path) -> sqlite3.Connection:
         raise _unusable(path, problem) from problem
 
 
-def _connect_reading(path: Path, how: str) -> sqlite3.Connection:
+def _connect_reading(path: Path, how: str) -> SqliteConnection:
     uri = f"{path.absolute().as_uri()}?{how}"
-    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+    connection: SqliteConnection = sqlite3.connect(uri, uri=True, **_OPTIONS)
     try:
         connection.execute("PRAGMA query_only = ON")
         _refuse_newer(path, _version(connection))

@@ -3,53 +3,12 @@
 A group is on disk as a whole or not at all; one failing job does not affect the others.
 """
 
-import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-from toolreeve.record.chain import ChainStore
+from toolreeve.record.jobs import Job, Log
 from toolreeve.record.sqlite.chain import SqliteChain
-
-T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
-
-
-class Log(Protocol):
-    """Turns deferred and appended lines into rows. Called in the writer thread.
-
-    While `unsynced` is set, `idle` is called once nothing was written for a second.
-    """
-
-    unsynced: bool
-
-    def write(self, chain: ChainStore, lines: Sequence[Any]) -> None:
-        """Inside the transaction. After a failure the same lines may be passed again."""
-
-    def committed(self, chain: ChainStore, lines: Sequence[Any]) -> None:
-        """The group is on disk. Called outside any transaction, before any caller is answered."""
-
-    def idle(self, chain: ChainStore) -> None:
-        """Nothing was written for a while. Called outside any transaction."""
-
-
-class Job:
-    """A waiting caller: for `work` to be done, for `line` to be written, or for everything before it."""
-
-    __slots__ = ("future", "kept", "line", "loop", "problem", "value", "work")
-
-    def __init__(self, *, work: Work[Any] | None = None, line: Any = None, kept: bool = False) -> None:
-        self.work = work
-        self.line = line
-        self.kept = kept
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.value: Any = None
-        self.problem: BaseException | None = None
-
-    @property
-    def awaits_all(self) -> bool:
-        return self.work is None and self.line is None
 
 
 def commit(connection: sqlite3.Connection, jobs: Sequence[Job], lines: Sequence[Any], log: Log | None) -> None:
@@ -80,25 +39,3 @@ def _attempt(connection: sqlite3.Connection, job: Job) -> None:
         connection.execute("ROLLBACK TO job")
         job.problem = RuntimeError("the work raised StopIteration") if isinstance(problem, StopIteration) else problem
     connection.execute("RELEASE job")
-
-
-def answer(jobs: Sequence[Job]) -> None:
-    """Wake each event loop once, however many of its callers waited."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, own in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, own)
-        except RuntimeError:
-            continue  # the loop has closed: no caller is left
-
-
-def _resolve(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.problem is None:
-            job.future.set_result(job.value)
-        else:
-            job.future.set_exception(job.problem)

@@ -1,15 +1,14 @@
-"""Pins of upstream tool definitions in SQLite (`record.pins.PinTable`)."""
+"""Pins of upstream tool definitions in SQL (`record.pins.PinTable`)."""
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from toolreeve.record.pins import ChangedPin, Digest, OfferedDefinition, WaitingPin
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 
 
-class SqlitePins:
-    def __init__(self, engine: Engine) -> None:
+class SqlPins:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def compare(
@@ -33,8 +32,9 @@ class SqlitePins:
 
 
 def _compare(
-    database: sqlite3.Connection, *, server: str, place: str, offered: Sequence[OfferedDefinition], digest: Digest
+    database: SqlConnection, *, server: str, place: str, offered: Sequence[OfferedDefinition], digest: Digest
 ) -> dict[str, ChangedPin]:
+    database.lock(f"pins {server} {place}")
     known = {tool: rest for tool, *rest in database.execute(_KNOWN, (server, place))}
     changed: dict[str, ChangedPin] = {}
     for tool, found, definition in offered:
@@ -54,13 +54,14 @@ def _compare(
     return changed
 
 
-def _waiting(database: sqlite3.Connection, *, server: str) -> list[WaitingPin]:
+def _waiting(database: SqlConnection, *, server: str) -> list[WaitingPin]:
     return [WaitingPin(*row) for row in database.execute(_WAITING, (server,))]
 
 
 def _accept(
-    database: sqlite3.Connection, *, server: str, place: str, wanted: Mapping[str, bytes], digest: Digest
+    database: SqlConnection, *, server: str, place: str, wanted: Mapping[str, bytes], digest: Digest
 ) -> list[str]:
+    database.lock(f"pins {server} {place}")
     accepted = []
     for tool, expected in wanted.items():
         where = (server, place, tool)
@@ -71,7 +72,7 @@ def _accept(
     return accepted
 
 
-def _pinned_digest(database: sqlite3.Connection, *, server: str, place: str, tool: str) -> bytes | None:
+def _pinned_digest(database: SqlConnection, *, server: str, place: str, tool: str) -> bytes | None:
     row = database.execute(_DIGEST, (server, place, tool)).fetchone()
     return None if row is None else bytes(row[0])
 

@@ -1,19 +1,18 @@
-"""Tasks of other agents in SQLite (`record.tasks.TaskTable`)."""
+"""Tasks of other agents in SQL (`record.tasks.TaskTable`)."""
 
-import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 from toolreeve.record.tasks import TaskQuery, TaskRow
 
 Numbered = tuple[int, bytes]
 
 
-class SqliteTasks:
-    def __init__(self, engine: Engine) -> None:
+class SqlTasks:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def add(self, row: TaskRow, events: Sequence[bytes]) -> bool:
@@ -43,14 +42,14 @@ class SqliteTasks:
         return await self._engine.transact(partial(_sweep, before=before))
 
 
-def _add(database: sqlite3.Connection, *, row: TaskRow, events: Sequence[bytes]) -> bool:
+def _add(database: SqlConnection, *, row: TaskRow, events: Sequence[bytes]) -> bool:
     if database.execute(_INSERT, _values(row)).rowcount != 1:
         return False
     _log(database, row, events)
     return True
 
 
-def _save(database: sqlite3.Connection, *, row: TaskRow, events: Sequence[bytes], after: int) -> bool:
+def _save(database: SqlConnection, *, row: TaskRow, events: Sequence[bytes], after: int) -> bool:
     values = (*_values(row)[3:], row.id, after)
     if database.execute(_UPDATE, values).rowcount != 1:
         return False
@@ -58,21 +57,21 @@ def _save(database: sqlite3.Connection, *, row: TaskRow, events: Sequence[bytes]
     return True
 
 
-def _log(database: sqlite3.Connection, row: TaskRow, events: Sequence[bytes]) -> None:
+def _log(database: SqlConnection, row: TaskRow, events: Sequence[bytes]) -> None:
     first = row.last - len(events) + 1
     rows = [(row.id, number, body) for number, body in enumerate(events, first)]
     database.executemany("INSERT INTO task_events (task, number, body) VALUES (?, ?, ?)", rows)
 
 
-def _one(database: sqlite3.Connection, *, statement: str, values: tuple[Any, ...]) -> TaskRow | None:
+def _one(database: SqlConnection, *, statement: str, values: tuple[Any, ...]) -> TaskRow | None:
     return next(iter(_rows(database, statement=statement, values=values)), None)
 
 
-def _rows(database: sqlite3.Connection, *, statement: str, values: tuple[Any, ...]) -> list[TaskRow]:
+def _rows(database: SqlConnection, *, statement: str, values: tuple[Any, ...]) -> list[TaskRow]:
     return [_read(row) for row in database.execute(statement, values)]
 
 
-def _page(database: sqlite3.Connection, *, query: TaskQuery) -> tuple[list[TaskRow], int]:
+def _page(database: SqlConnection, *, query: TaskQuery) -> tuple[list[TaskRow], int]:
     wanted = {
         "owner = ?": query.owner,
         "context = ?": query.context,
@@ -91,11 +90,11 @@ def _page(database: sqlite3.Connection, *, query: TaskQuery) -> tuple[list[TaskR
     return _rows(database, statement=statement, values=(*values, query.limit)), total
 
 
-def _events(database: sqlite3.Connection, *, values: tuple[Any, ...]) -> list[Numbered]:
+def _events(database: SqlConnection, *, values: tuple[Any, ...]) -> list[Numbered]:
     return [(number, bytes(body)) for number, body in database.execute(_EVENTS, values)]
 
 
-def _sweep(database: sqlite3.Connection, *, before: float) -> int:
+def _sweep(database: SqlConnection, *, before: float) -> int:
     old = "SELECT id FROM tasks WHERE ended = 1 AND changed < ?"
     database.execute(f"DELETE FROM task_events WHERE task IN ({old})", (before,))  # noqa: S608 - a statement of our own
     return database.execute("DELETE FROM tasks WHERE ended = 1 AND changed < ?", (before,)).rowcount
@@ -114,7 +113,7 @@ def _values(row: TaskRow) -> tuple[Any, ...]:
         row.last,
         row.question,
         row.process,
-        row.ended,
+        int(row.ended),
         row.changed,
     )
 

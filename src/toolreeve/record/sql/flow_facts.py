@@ -1,7 +1,6 @@
-"""Facts about the flow of information in SQLite (`record.flow_facts.FlowTable`)."""
+"""Facts about the flow of information in SQL (`record.flow_facts.FlowTable`)."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from toolreeve.core.labels import Confidentiality, Integrity, Labels
 from toolreeve.record.chain import Line
 from toolreeve.record.flow_facts import FactKind, FlowFact
 from toolreeve.record.journal import VERSION
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine, placeholders
 
 LABEL = "label"
 """The kind of audit records about declassification, known recipients and their revocation."""
@@ -21,8 +20,8 @@ _RECORDED = frozenset((FactKind.TRUSTED, FactKind.SOURCE, FactKind.KNOWN))
 _Values = dict[str, str | float | int | None]
 
 
-class SqliteFlowFacts:
-    def __init__(self, engine: Engine, now: Callable[[], float]) -> None:
+class SqlFlowFacts:
+    def __init__(self, engine: TableEngine, now: Callable[[], float]) -> None:
         self._engine = engine
         self._now = now
 
@@ -35,7 +34,7 @@ class SqliteFlowFacts:
 
     async def list(self, *, user: str | None = None) -> Sequence[FlowFact]:
         values: _Values = {"user": user, "now": self._now()}
-        where = f"kind != 'said' AND (:user IS NULL OR user = :user) AND {_LIVE}"
+        where = f"kind != 'said' AND (CAST(:user AS TEXT) IS NULL OR user = :user) AND {_LIVE}"
         return await self._engine.read(partial(_select, where=where, values=values))
 
     async def revoke(self, id: str, *, by: str) -> FlowFact | None:
@@ -56,7 +55,8 @@ class SqliteFlowFacts:
     async def labels_of(self, digests: Sequence[str]) -> dict[str, Labels]:
         return await self._engine.read(partial(_labels_of, digests=digests))
 
-    def _add(self, database: sqlite3.Connection, *, facts: Sequence[FlowFact], now: float) -> None:
+    def _add(self, database: SqlConnection, *, facts: Sequence[FlowFact], now: float) -> None:
+        database.lock("flow_facts")
         database.execute("DELETE FROM flow_facts WHERE expires <= ?", (now,))
         database.executemany(_INSERT, [[getattr(fact, name) for name in _NAMES] for fact in facts])
         for user in {fact.user for fact in facts}:
@@ -65,13 +65,14 @@ class SqliteFlowFacts:
         if recorded:
             self._engine.write_lines(database, recorded)
 
-    def _revoke(self, database: sqlite3.Connection, *, id: str, by: str) -> FlowFact | None:
+    def _revoke(self, database: SqlConnection, *, id: str, by: str) -> FlowFact | None:
         now = self._now()
         where = f"kind != 'said' AND substr(id, 1, length(:id)) = :id AND {_LIVE}"
         found = _select(database, where=where, values={"id": id, "now": now})
         if len(found) != 1:
             return None
-        database.execute("DELETE FROM flow_facts WHERE id = ?", (found[0].id,))
+        if database.execute("DELETE FROM flow_facts WHERE id = ?", (found[0].id,)).rowcount != 1:
+            return None
         self._engine.write_lines(database, [_line(found[0], {"by": by, "trusted": False}, now)])
         return found[0]
 
@@ -82,23 +83,23 @@ def _line(fact: FlowFact, more: dict[str, Any], now: float) -> Line:
     return LABEL, "", {"v": VERSION, "ts": now, **whose, **what, **more}
 
 
-def _select(database: sqlite3.Connection, *, where: str, values: _Values) -> list[FlowFact]:
+def _select(database: SqlConnection, *, where: str, values: _Values) -> list[FlowFact]:
     query = f"SELECT {', '.join(_NAMES)} FROM flow_facts WHERE {where} ORDER BY at, id"  # noqa: S608
     rows = [dict(zip(_NAMES, row, strict=True)) for row in database.execute(query, values)]
     return [FlowFact(**row | {"kind": FactKind(row["kind"])}) for row in rows]
 
 
 def _labels_read(
-    database: sqlite3.Connection, *, user: str, session: str, after: int, held: Sequence[str]
+    database: SqlConnection, *, user: str, session: str, after: int, held: Sequence[str]
 ) -> tuple[frozenset[str], int]:
-    values = {"held": json.dumps(list(held)).decode(), "user": user, "session": session, "after": after}
-    last, listed = database.execute(_LABELS_READ, values).fetchone()
+    without = list(held) or [""]
+    statement = _LABELS_READ.format(labels=database.labels.format(f"call_id NOT IN ({placeholders(len(without))})"))
+    last, listed = database.execute(statement, (*without, session, user, after)).fetchone()
     return frozenset(re.findall(r'"([a-z]+)"', listed or "")), last or after
 
 
-def _label_content(
-    database: sqlite3.Connection, *, digests: Sequence[str], labels: Labels, call_id: str, at: float
-) -> None:
+def _label_content(database: SqlConnection, *, digests: Sequence[str], labels: Labels, call_id: str, at: float) -> None:
+    database.lock("content_labels")
     known = _labels_of(database, digests=digests)
     rows = []
     for digest in digests:
@@ -108,11 +109,11 @@ def _label_content(
     database.execute(_DROP_CONTENT)
 
 
-def _has_content_labels(database: sqlite3.Connection) -> bool:
+def _has_content_labels(database: SqlConnection) -> bool:
     return database.execute("SELECT 1 FROM content_labels LIMIT 1").fetchone() is not None
 
 
-def _labels_of(database: sqlite3.Connection, *, digests: Sequence[str]) -> dict[str, Labels]:
+def _labels_of(database: SqlConnection, *, digests: Sequence[str]) -> dict[str, Labels]:
     found = {}
     for digest in digests:
         row = database.execute(_CONTENT, (digest,)).fetchone()
@@ -130,19 +131,20 @@ _INSERT = f"""
 """  # noqa: S608
 _DROP_OLDEST = """
     DELETE FROM flow_facts WHERE id IN (
-        SELECT id FROM flow_facts WHERE user = :user ORDER BY at DESC, id DESC LIMIT -1 OFFSET :most
+        SELECT id FROM flow_facts WHERE user = :user ORDER BY at DESC, id DESC LIMIT 1000000000 OFFSET :most
     )
 """
 _LABELS_READ = """
-    SELECT max(seq), group_concat(DISTINCT CASE
-        WHEN call_id NOT IN (SELECT value FROM json_each(:held)) THEN json_extract(CAST(body AS TEXT), '$.labels')
-    END)
-    FROM audit WHERE session = :session AND user = :user AND kind = 'call' AND seq > :after
+    SELECT max(seq), {labels} FROM audit WHERE session = ? AND user = ? AND kind = 'call' AND seq > ?
 """
-_LABEL_CONTENT = "INSERT OR REPLACE INTO content_labels VALUES (?, ?, ?, ?, ?)"
+_LABEL_CONTENT = """
+    INSERT INTO content_labels (digest, integrity, confidentiality, call_id, at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (digest) DO UPDATE SET integrity = excluded.integrity, confidentiality = excluded.confidentiality,
+        call_id = excluded.call_id, at = excluded.at
+"""
 _CONTENT = "SELECT integrity, confidentiality FROM content_labels WHERE digest = ?"
 _DROP_CONTENT = """
     DELETE FROM content_labels WHERE digest IN (
-        SELECT digest FROM content_labels ORDER BY at DESC LIMIT -1 OFFSET 200000
+        SELECT digest FROM content_labels ORDER BY at DESC LIMIT 1000000000 OFFSET 200000
     )
 """

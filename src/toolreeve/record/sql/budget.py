@@ -1,15 +1,16 @@
-"""Budgets and rate limits in SQLite (`record.budget.BudgetTable`)."""
+"""Budgets and rate limits in SQL (`record.budget.BudgetTable`)."""
 
-import sqlite3
 from functools import partial
 
 from toolreeve.core.limits import RateLimit
 from toolreeve.record import rate
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
+
+UNLIMITED = 2**62
 
 
-class SqliteBudget:
-    def __init__(self, engine: Engine) -> None:
+class SqlBudget:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def reserve(self, scope: str, cost: int, most: int | None) -> bool:
@@ -25,25 +26,26 @@ class SqliteBudget:
         return await self._engine.transact(partial(_take, key=key, limit=limit, now=now))
 
 
-def _reserve(database: sqlite3.Connection, *, scope: str, cost: int, most: int | None) -> bool:
+def _reserve(database: SqlConnection, *, scope: str, cost: int, most: int | None) -> bool:
     database.execute("INSERT INTO budget (scope, spent) VALUES (?, 0) ON CONFLICT DO NOTHING", (scope,))
     taken = database.execute(
-        "UPDATE budget SET spent = spent + :cost WHERE scope = :scope AND (:most IS NULL OR spent + :cost <= :most)",
-        {"cost": cost, "scope": scope, "most": most},
+        "UPDATE budget SET spent = spent + :cost WHERE scope = :scope AND spent + :cost <= :most",
+        {"cost": cost, "scope": scope, "most": UNLIMITED if most is None else most},
     )
     return taken.rowcount == 1
 
 
-def _adjust(database: sqlite3.Connection, *, scope: str, difference: int) -> None:
-    database.execute("UPDATE budget SET spent = max(0, spent + ?) WHERE scope = ?", (difference, scope))
+def _adjust(database: SqlConnection, *, scope: str, difference: int) -> None:
+    database.execute(_ADJUST, {"difference": difference, "scope": scope})
 
 
-def _spent(database: sqlite3.Connection, *, scope: str) -> int:
+def _spent(database: SqlConnection, *, scope: str) -> int:
     row = database.execute("SELECT spent FROM budget WHERE scope = ?", (scope,)).fetchone()
     return 0 if row is None else int(row[0])
 
 
-def _take(database: sqlite3.Connection, *, key: str, limit: RateLimit, now: float) -> float:
+def _take(database: SqlConnection, *, key: str, limit: RateLimit, now: float) -> float:
+    database.lock(f"rate {key}")
     row = database.execute("SELECT state FROM rate WHERE key = ?", (key,)).fetchone()
     state, wait = rate.admit(row[0] if row else b"", now, limit)
     if wait == 0.0:
@@ -52,3 +54,9 @@ def _take(database: sqlite3.Connection, *, key: str, limit: RateLimit, now: floa
             (key, state),
         )
     return wait
+
+
+_ADJUST = """
+    UPDATE budget SET spent = CASE WHEN spent + :difference > 0 THEN spent + :difference ELSE 0 END
+    WHERE scope = :scope
+"""

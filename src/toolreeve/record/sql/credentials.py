@@ -1,17 +1,16 @@
-"""Stored credentials in SQLite (`record.credentials.CredentialTable`)."""
+"""Stored credentials in SQL (`record.credentials.CredentialTable`)."""
 
-import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from toolreeve.core import json
 from toolreeve.record.credentials import LINK, StoredCredential
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 
 
-class SqliteCredentials:
-    def __init__(self, engine: Engine) -> None:
+class SqlCredentials:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def add(self, credential: StoredCredential) -> None:
@@ -28,7 +27,7 @@ class SqliteCredentials:
         return await self._engine.transact(partial(_take, where=where, values=(digest, now)))
 
 
-def _add(database: sqlite3.Connection, *, credential: StoredCredential) -> None:
+def _add(database: SqlConnection, *, credential: StoredCredential) -> None:
     database.execute("DELETE FROM credentials WHERE expires < ?", (credential.created,))
     values = (
         credential.id,
@@ -45,12 +44,12 @@ def _add(database: sqlite3.Connection, *, credential: StoredCredential) -> None:
     database.execute(f"INSERT INTO credentials ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)  # noqa: S608
 
 
-def _list(database: sqlite3.Connection, *, now: float) -> Sequence[StoredCredential]:
+def _list(database: SqlConnection, *, now: float) -> Sequence[StoredCredential]:
     query = f"SELECT {_COLUMNS} FROM credentials WHERE expires IS NULL OR expires > ? ORDER BY created"  # noqa: S608
     return [_row(each) for each in database.execute(query, (now,))]
 
 
-def _take(database: sqlite3.Connection, *, where: str, values: tuple[Any, ...]) -> StoredCredential | None:
+def _take(database: SqlConnection, *, where: str, values: tuple[Any, ...]) -> StoredCredential | None:
     query = f"DELETE FROM credentials WHERE {where} RETURNING {_COLUMNS}"  # noqa: S608 - conditions of this module
     found = database.execute(query, values).fetchone()
     return None if found is None else _row(found)

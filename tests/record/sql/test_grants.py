@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.record.backends import store_at
 from toolreeve.core.call import new_id
 from toolreeve.core.grants import Grant, GrantStore
-from toolreeve.record.sqlite import grants as module
-from toolreeve.record.sqlite.grants import SqliteGrants
-from toolreeve.record.store import Store
+from toolreeve.record.sql import grants as module
+from toolreeve.record.sql.grants import SqlGrants
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 class Clock:
@@ -26,10 +28,10 @@ class Clock:
 
 @asynccontextmanager
 async def opened(path: Path, clock: Clock | None = None) -> AsyncIterator[GrantStore]:
-    store = Store(path / "t.db")
+    store = store_at(path / "t.db")
     await store.start()
     try:
-        yield SqliteGrants(store, clock or Clock())
+        yield SqlGrants(store, clock or Clock())
     finally:
         await store.close()
 

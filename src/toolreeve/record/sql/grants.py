@@ -1,10 +1,9 @@
-"""Grants in SQLite, shared by all processes (`core.grants.GrantStore`).
+"""Grants in SQL, shared by all processes (`core.grants.GrantStore`).
 
 A grant with a number of uses is never used more often, not even by two processes at the same moment. What a grant
 covers may hold secrets: the record names the grant and the call that it was given for.
 """
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from json import loads as read  # exact also for integers beyond 64 bits
@@ -14,14 +13,14 @@ from toolreeve.core import json
 from toolreeve.core.grants import Grant
 from toolreeve.record.chain import Line
 from toolreeve.record.journal import GRANT, VERSION
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 
 MOST = 10_000
 """Grants of one user; beyond it the oldest is dropped."""
 
 
-class SqliteGrants:
-    def __init__(self, engine: Engine, now: Callable[[], float]) -> None:
+class SqlGrants:
+    def __init__(self, engine: TableEngine, now: Callable[[], float]) -> None:
         self._engine = engine
         self._now = now
 
@@ -43,14 +42,15 @@ class SqliteGrants:
         return bool(id) and await self._engine.transact(work) == 1
 
     async def revoke_all(self, *, by: str, session: str | None = None) -> int:
-        where = ":session IS NULL OR session = :session"
+        where = "CAST(:session AS TEXT) IS NULL OR session = :session"
         return await self._engine.transact(partial(self._revoke, where=where, values={"session": session}, by=by))
 
     async def end(self, process: str) -> None:
         await self._engine.transact(partial(_end, process=process))
 
-    def _add(self, database: sqlite3.Connection, *, grant: Grant, call_id: str, now: float) -> None:
+    def _add(self, database: SqlConnection, *, grant: Grant, call_id: str, now: float) -> None:
         values = {name: getattr(grant, name) for name in _NAMES} | {"covers": json.dumps(grant.covers)}
+        database.lock("grants")
         database.execute(f"DELETE FROM grants WHERE NOT ({_LIVE})", {"now": now})  # noqa: S608
         (id,) = database.execute(_INSERT, values).fetchone()
         database.execute(_DROP_OLDEST, {"user": grant.user, "most": MOST})
@@ -58,13 +58,14 @@ class SqliteGrants:
         self._engine.write_lines(database, [_line(grant, call_id, {"grant": id} | more, now)])
 
     def _revoke(
-        self, database: sqlite3.Connection, *, where: str, values: "_Values", by: str, only_one: bool = False
+        self, database: SqlConnection, *, where: str, values: "_Values", by: str, only_one: bool = False
     ) -> int:
         now = self._now()
         found = _select(database, where=f"({where}) AND {_LIVE}", values=values | {"now": now})
         if only_one and len(found) != 1:
             return 0
-        database.executemany("DELETE FROM grants WHERE id = ?", [(grant.id,) for grant in found])
+        gone = "DELETE FROM grants WHERE id = ?"
+        found = [grant for grant in found if database.execute(gone, (grant.id,)).rowcount == 1]
         lines = [_line(grant, "", {"grant": grant.id, "granted": False, "revoked_by": by}, now) for grant in found]
         self._engine.write_lines(database, lines)
         return len(found)
@@ -79,18 +80,18 @@ def _line(grant: Grant, call_id: str, more: Mapping[str, Any], now: float) -> Li
     return GRANT, call_id, {"v": VERSION, "ts": now, **whose, "scope": grant.scope, **more}
 
 
-def _select(database: sqlite3.Connection, *, where: str, values: _Values) -> Sequence[Grant]:
+def _select(database: SqlConnection, *, where: str, values: _Values) -> Sequence[Grant]:
     query = f"SELECT {_COLUMNS} FROM grants WHERE {where} ORDER BY granted_at, id"  # noqa: S608
     rows = [dict(zip(_NAMES, row, strict=True)) for row in database.execute(query, values)]
     return [Grant(**row | {"covers": read(row["covers"])}) for row in rows]
 
 
-def _use(database: sqlite3.Connection, *, id: str, now: float) -> bool:
+def _use(database: SqlConnection, *, id: str, now: float) -> bool:
     query = f"UPDATE grants SET uses = uses - 1 WHERE id = :id AND {_LIVE}"  # noqa: S608
     return database.execute(query, {"id": id, "now": now}).rowcount == 1
 
 
-def _end(database: sqlite3.Connection, *, process: str) -> None:
+def _end(database: SqlConnection, *, process: str) -> None:
     database.execute("DELETE FROM grants WHERE process = ? AND process != ''", (process,))
 
 
@@ -123,6 +124,6 @@ _INSERT = f"""
 """  # noqa: S608
 _DROP_OLDEST = """
     DELETE FROM grants WHERE id IN (
-        SELECT id FROM grants WHERE user = :user ORDER BY granted_at DESC, id DESC LIMIT -1 OFFSET :most
+        SELECT id FROM grants WHERE user = :user ORDER BY granted_at DESC, id DESC LIMIT 1000000000 OFFSET :most
     )
 """

@@ -1,20 +1,19 @@
-"""Webhooks and their outbox in SQLite (`record.webhooks.WebhookTable`)."""
+"""Webhooks and their outbox in SQL (`record.webhooks.WebhookTable`)."""
 
 import dataclasses
-import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 from toolreeve.record.webhooks import Delivery, DeliveryStatistics, NewDelivery, RetryConfig, Webhook
 
 _COLUMNS = "id, webhook, event_id, task, body, attempts, state, problem, due, created"
 
 
-class SqliteWebhooks:
-    def __init__(self, engine: Engine) -> None:
+class SqlWebhooks:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def put(self, webhook: Webhook, *, now: float) -> None:
@@ -59,14 +58,14 @@ class SqliteWebhooks:
         return await self._engine.read(_statistics)
 
 
-def _put(database: sqlite3.Connection, *, webhook: Webhook, now: float) -> None:
+def _put(database: SqlConnection, *, webhook: Webhook, now: float) -> None:
     database.execute(
         "INSERT INTO webhooks (id, body, created) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET body = excluded.body",
         (webhook.id, json.dumps(dataclasses.asdict(webhook)), now),
     )
 
 
-def _list(database: sqlite3.Connection) -> Sequence[Webhook]:
+def _list(database: SqlConnection) -> Sequence[Webhook]:
     return [_webhook(body) for (body,) in database.execute("SELECT body FROM webhooks ORDER BY created, id")]
 
 
@@ -76,18 +75,18 @@ def _webhook(body: bytes) -> Webhook:
     return Webhook(**{**fields, "events": tuple(fields["events"]), "without": tuple(fields["without"])})
 
 
-def _delete(database: sqlite3.Connection, *, number: str) -> bool:
+def _delete(database: SqlConnection, *, number: str) -> bool:
     database.execute("DELETE FROM deliveries WHERE webhook = ?", (number,))
     return database.execute("DELETE FROM webhooks WHERE id = ?", (number,)).rowcount == 1
 
 
-def _cursor(database: sqlite3.Connection, *, source: str) -> int | None:
+def _cursor(database: SqlConnection, *, source: str) -> int | None:
     found = database.execute("SELECT place FROM webhook_cursors WHERE source = ?", (source,)).fetchone()
     return None if found is None else int(found[0])
 
 
 def _enqueue(
-    database: sqlite3.Connection,
+    database: SqlConnection,
     *,
     source: str,
     before: int | None,
@@ -95,9 +94,10 @@ def _enqueue(
     deliveries: Sequence[NewDelivery],
     now: float,
 ) -> bool:
+    database.lock(f"webhook_cursors {source}")
     if _cursor(database, source=source) != before:
         return False
-    database.execute("INSERT OR REPLACE INTO webhook_cursors VALUES (?, ?)", (source, after))
+    database.execute(_MOVE, (source, after))
     rows = [(*each, now, now) for each in deliveries]
     database.executemany(
         "INSERT INTO deliveries (webhook, event_id, task, body, due, created) VALUES (?, ?, ?, ?, ?, ?)", rows
@@ -105,26 +105,27 @@ def _enqueue(
     return True
 
 
-def _due(database: sqlite3.Connection, *, webhook: str, now: float) -> Delivery | None:
+def _due(database: SqlConnection, *, webhook: str, now: float) -> Delivery | None:
     row = database.execute(_NEXT, {"webhook": webhook, "now": now}).fetchone()
     return None if row is None else _delivery(row)
 
 
-def _claim(database: sqlite3.Connection, *, webhook: str, now: float, lease: float) -> Delivery | None:
+def _claim(database: SqlConnection, *, webhook: str, now: float, lease: float) -> Delivery | None:
     """Found and leased in one transaction: of two processes, one gets it."""
+    database.lock(f"deliveries {webhook}")
     found = _due(database, webhook=webhook, now=now)
     if found is not None:
         database.execute("UPDATE deliveries SET due = ? WHERE id = ?", (now + lease, found.id))
     return found
 
 
-def _delivered(database: sqlite3.Connection, *, delivery: Delivery, status: int, now: float) -> None:
+def _delivered(database: SqlConnection, *, delivery: Delivery, status: int, now: float) -> None:
     database.execute("DELETE FROM deliveries WHERE id = ?", (delivery.id,))
     database.execute(_COUNT.format(name="delivered"), (status, now, delivery.webhook))
 
 
 def _failed(
-    database: sqlite3.Connection,
+    database: SqlConnection,
     *,
     delivery: Delivery,
     status: int | None,
@@ -140,19 +141,19 @@ def _failed(
     database.execute(_COUNT.format(name="failed"), (status, now, delivery.webhook))
 
 
-def _deliveries(database: sqlite3.Connection, *, webhook: str, state: str, limit: int) -> Sequence[Delivery]:
+def _deliveries(database: SqlConnection, *, webhook: str, state: str, limit: int) -> Sequence[Delivery]:
     query = f"SELECT {_COLUMNS} FROM deliveries WHERE webhook = ? AND state = ? ORDER BY id LIMIT ?"  # noqa: S608
     return [_delivery(row) for row in database.execute(query, (webhook, state, limit))]
 
 
-def _replay(database: sqlite3.Connection, *, webhook: str, number: int | None, now: float) -> int:
+def _replay(database: SqlConnection, *, webhook: str, number: int | None, now: float) -> int:
     query = "UPDATE deliveries SET state = 'pending', attempts = 0, due = ? WHERE webhook = ? AND state = 'dead'"
     if number is None:
         return database.execute(query, (now, webhook)).rowcount
     return database.execute(f"{query} AND id = ?", (now, webhook, number)).rowcount
 
 
-def _statistics(database: sqlite3.Connection) -> dict[str, DeliveryStatistics]:
+def _statistics(database: SqlConnection) -> dict[str, DeliveryStatistics]:
     counts: dict[str, dict[str, int]] = {}
     for webhook, state, count in database.execute("SELECT webhook, state, count(*) FROM deliveries GROUP BY 1, 2"):
         counts.setdefault(webhook, {})[state] = count
@@ -193,4 +194,8 @@ _NEXT = f"""
         AND this.task <> '' AND earlier.state = 'pending' AND earlier.id < this.id
     ) ORDER BY id LIMIT 1
 """  # noqa: S608
+_MOVE = """
+    INSERT INTO webhook_cursors (source, place) VALUES (?, ?)
+    ON CONFLICT (source) DO UPDATE SET place = excluded.place
+"""
 _COUNT = "UPDATE webhooks SET {name} = {name} + 1, last_status = ?, last_at = ? WHERE id = ?"

@@ -1,7 +1,6 @@
-"""Stored approvals and spent nonces in SQLite (`record.pending.PendingTable`)."""
+"""Stored approvals and spent nonces in SQL (`record.pending.PendingTable`)."""
 
-import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from json import loads as read  # exact also for integers beyond 64 bits
@@ -23,14 +22,19 @@ from toolreeve.record.pending_table import (
     ListQuery,
     PendingRow,
 )
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 
 _Values = Mapping[str, Any]
+APPROVALS = "approvals"
+"""The lock of every change, so that changes become visible in the order of their numbers; and what announces them."""
 
 
-class SqlitePending:
-    def __init__(self, engine: Engine) -> None:
+class SqlPending:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        self._engine.listen(APPROVALS, wake)
 
     async def file(
         self, row: PendingRow, *, most: int, reuse: bool, line: Line | None = None
@@ -93,12 +97,13 @@ class SqlitePending:
         return await self._engine.transact(partial(_consume, nonce=nonce, until=until, now=now))
 
     async def _update(self, query: str, values: _Values) -> bool:
-        return await self._engine.transact(lambda database: database.execute(query, values).rowcount == 1)
+        return await self._engine.transact(partial(_update, query=query, values=values))
 
     def _file(
-        self, database: sqlite3.Connection, *, row: PendingRow, most: int, reuse: bool, line: Line | None
+        self, database: SqlConnection, *, row: PendingRow, most: int, reuse: bool, line: Line | None
     ) -> tuple[PendingRow, bool]:
         now = row.asked
+        database.lock(APPROVALS)
         database.execute("DELETE FROM approvals WHERE expires < ?", (now - KEPT,))
         if reuse:
             same = f"SELECT {_COLUMNS} {_OPEN} AND binding = ? AND process = ''"
@@ -108,13 +113,14 @@ class SqlitePending:
         if row.state == PENDING:
             _check_count(database, row, most)
         database.execute(_INSERT, _values(row) | {"now": now})
+        database.announce(APPROVALS)
         if line is not None:
             self._engine.write_lines(database, [line])
         return row, True
 
     def _decide(
         self,
-        database: sqlite3.Connection,
+        database: SqlConnection,
         *,
         number: str,
         answer: Mapping[str, Any],
@@ -123,6 +129,7 @@ class SqlitePending:
         needed: int,
         use: bool,
     ) -> str:
+        database.lock(APPROVALS)
         found = database.execute(f"{_SELECT} WHERE id = ?", (number,)).fetchone()
         row = None if found is None else _row(found, now)
         if row is None or row.state != PENDING:
@@ -141,6 +148,7 @@ class SqlitePending:
             "now": now,
         }
         database.execute(_DECIDE, values)
+        database.announce(APPROVALS)
         self._engine.write_lines(database, [line])
         return "decided" if decided else "counted"
 
@@ -157,7 +165,7 @@ def _state_of(answer: Mapping[str, Any], *, use: bool) -> str:
     return ALLOWED if answer.get("args") is None else EDITED
 
 
-def _check_count(database: sqlite3.Connection, row: PendingRow, most: int) -> None:
+def _check_count(database: SqlConnection, row: PendingRow, most: int) -> None:
     if database.execute(f"SELECT count(*) {_OPEN}", (row.asked, row.holder)).fetchone()[0] >= most:
         raise ToolError(
             ErrorCode.LIMIT,
@@ -183,39 +191,49 @@ def _current(state: str, expires: float, now: float) -> str:
     return EXPIRED if state in (PENDING, *ANSWERED) and expires <= now else state
 
 
-def _decided(database: sqlite3.Connection, *, values: _Values) -> PendingRow | None:
+def _decided(database: SqlConnection, *, values: _Values) -> PendingRow | None:
     key = "binding = :binding" if values["number"] is None else "id = :number"
     row = database.execute(f"{_DECIDED} AND {key} ORDER BY asked LIMIT 1", values).fetchone()
     return None if row is None else _row(row, values["now"])
 
 
-def _use(database: sqlite3.Connection, *, values: _Values) -> PendingRow | None:
-    """Found and marked in one transaction: of two callers, one gets it."""
-    if (row := _decided(database, values=values)) is not None:
-        database.execute(_USE, {"id": row.id, "now": values["now"]})
+def _use(database: SqlConnection, *, values: _Values) -> PendingRow | None:
+    """Found and marked under one lock: of two callers, one gets it."""
+    database.lock(APPROVALS)
+    row = _decided(database, values=values)
+    if row is None or database.execute(_USE, {"id": row.id, "now": values["now"]}).rowcount != 1:
+        return None
+    database.announce(APPROVALS)
     return row
 
 
-def _find(database: sqlite3.Connection, *, prefix: str, now: float) -> PendingRow | None:
+def _update(database: SqlConnection, *, query: str, values: _Values) -> bool:
+    database.lock(APPROVALS)
+    done = database.execute(query, values).rowcount == 1
+    database.announce(APPROVALS)
+    return done
+
+
+def _find(database: SqlConnection, *, prefix: str, now: float) -> PendingRow | None:
     rows = database.execute(f"{_SELECT} WHERE id >= ? AND id < ? LIMIT 2", (prefix, f"{prefix}\U0010ffff")).fetchall()
     exact = [row for row in rows if row[0] == prefix]
     found = exact or rows
     return _row(found[0], now) if prefix and len(found) == 1 else None
 
 
-def _state(database: sqlite3.Connection, *, number: str, now: float) -> str | None:
+def _state(database: SqlConnection, *, number: str, now: float) -> str | None:
     found = database.execute("SELECT state, expires FROM approvals WHERE id = ?", (number,)).fetchone()
     return None if found is None else _current(found[0], found[1], now)
 
 
-def _page(database: sqlite3.Connection, *, query: ListQuery, now: float) -> Sequence[ListedRow]:
+def _page(database: SqlConnection, *, query: ListQuery, now: float) -> Sequence[ListedRow]:
     compare, order = ("<", "DESC") if query.newest_first else (">", "ASC")
     after = f" AND (asked, id) {compare} (:asked, :id)" if query.after else ""
     asked, number = query.after or (0.0, "")
     values = {"asked": asked, "id": number, "limit": query.limit}
     end = f"{after} ORDER BY asked {order}, id {order} LIMIT :limit"
     if not query.states:
-        return _listed(database, f"1{end}", values, now)
+        return _listed(database, f"TRUE{end}", values, now)
     # One state is one index: each is read in order, and the few rows are merged.
     found = [
         row
@@ -226,7 +244,7 @@ def _page(database: sqlite3.Connection, *, query: ListQuery, now: float) -> Sequ
     return found[: query.limit]
 
 
-def _listed(database: sqlite3.Connection, where: str, values: _Values, now: float) -> list[ListedRow]:
+def _listed(database: SqlConnection, where: str, values: _Values, now: float) -> list[ListedRow]:
     rows = database.execute(f"SELECT {_LISTED} FROM approvals WHERE {where}", values)  # noqa: S608
     return [
         ListedRow(
@@ -243,23 +261,25 @@ def _listed(database: sqlite3.Connection, where: str, values: _Values, now: floa
     ]
 
 
-def _changes(database: sqlite3.Connection, *, since: int, limit: int, now: float) -> Sequence[ListedRow]:
+def _changes(database: SqlConnection, *, since: int, limit: int, now: float) -> Sequence[ListedRow]:
     return _listed(database, "changed > :since ORDER BY changed LIMIT :limit", {"since": since, "limit": limit}, now)
 
 
-def _has_expired(database: sqlite3.Connection, *, now: float) -> bool:
+def _has_expired(database: SqlConnection, *, now: float) -> bool:
     return database.execute(f"SELECT 1 FROM approvals WHERE {_OVERDUE} LIMIT 1", {"now": now}).fetchone() is not None  # noqa: S608
 
 
-def _sweep(database: sqlite3.Connection, *, now: float) -> int:
+def _sweep(database: SqlConnection, *, now: float) -> int:
     """Each row gets its own place in the order of changes."""
+    database.lock(APPROVALS)
     overdue = database.execute(f"SELECT id FROM approvals WHERE {_OVERDUE}", {"now": now}).fetchall()  # noqa: S608
     for (number,) in overdue:
         database.execute(_EXPIRE, {"id": number, "now": now})
+    database.announce(APPROVALS)
     return len(overdue)
 
 
-def _consume(database: sqlite3.Connection, *, nonce: str, until: float, now: float) -> bool:
+def _consume(database: SqlConnection, *, nonce: str, until: float, now: float) -> bool:
     database.execute("DELETE FROM spent_states WHERE until < ?", (now,))
     added = database.execute("INSERT INTO spent_states VALUES (?, ?) ON CONFLICT DO NOTHING", (nonce, until))
     return added.rowcount == 1
@@ -290,7 +310,10 @@ _NAMES = (
 _PACKED = ("question", "answer", "summary", "votes", "feedback")
 _COLUMNS = ", ".join(_NAMES)
 _LISTED = "id, tool, asked, expires, state, summary, answer, changed"
-_NEXT = "max((SELECT coalesce(max(changed), 0) + 1 FROM approvals), CAST(:now * 1000 AS INTEGER))"
+_NEXT = """(
+    SELECT CASE WHEN highest < CAST(:now * 1000 AS BIGINT) THEN CAST(:now * 1000 AS BIGINT) ELSE highest + 1 END
+    FROM (SELECT coalesce(max(changed), 0) AS highest FROM approvals) AS last
+)"""
 _CHANGED = f"changed = {_NEXT}"
 _SELECT = f"SELECT {_COLUMNS} FROM approvals"  # noqa: S608
 _OPEN = f"FROM approvals WHERE state = '{PENDING}' AND expires > ? AND holder = ?"
@@ -303,7 +326,7 @@ _DECIDE = f"""
     UPDATE approvals SET state = :state, answer = :answer, votes = :votes, {_CHANGED}
     WHERE id = :id AND state = '{PENDING}'
 """  # noqa: S608
-_USE = f"UPDATE approvals SET state = '{USED}', {_CHANGED} WHERE id = :id"  # noqa: S608
+_USE = f"UPDATE approvals SET state = '{USED}', {_CHANGED} WHERE id = :id AND state IN ({_quoted(ANSWERED)})"  # noqa: S608
 _KEEP = f"""
     UPDATE approvals SET process = :process, expires = :expires, {_CHANGED}
     WHERE id = :id AND state = '{PENDING}' AND expires > :now

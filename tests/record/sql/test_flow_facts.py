@@ -8,20 +8,23 @@ from typing import Any
 
 import pytest
 
-from tests.record.sqlite.test_grants import Clock
+from tests.record.backends import store_at
+from tests.record.sql.test_grants import Clock
 from toolreeve.core.call import new_id
 from toolreeve.core.labels import Confidentiality, Integrity, Labels
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.audit import Audit
 from toolreeve.record.flow_facts import FactKind, FlowFact, FlowTable
 from toolreeve.record.journal import Journal
-from toolreeve.record.sqlite import flow_facts as module
-from toolreeve.record.store import Store
+from toolreeve.record.sql import flow_facts as module
+from toolreeve.record.store import RecordStore
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @asynccontextmanager
-async def opened(path: Path, clock: Clock | None = None) -> AsyncIterator[tuple[Store, FlowTable]]:
-    store = Store(path / "t.db")
+async def opened(path: Path, clock: Clock | None = None) -> AsyncIterator[tuple[RecordStore, FlowTable]]:
+    store = store_at(path / "t.db")
     journal = Journal(store, Redactor(), clock or Clock())
     await store.start()
     await journal.start()

@@ -1,16 +1,15 @@
-"""Runs of agents in SQLite (`record.agent_runs.AgentRunTable`)."""
+"""Runs of agents in SQL (`record.agent_runs.AgentRunTable`)."""
 
-import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from toolreeve.record.agent_runs import AgentRunRow
-from toolreeve.record.sqlite.engine import Engine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine
 
 
-class SqliteAgentRuns:
-    def __init__(self, engine: Engine) -> None:
+class SqlAgentRuns:
+    def __init__(self, engine: TableEngine) -> None:
         self._engine = engine
 
     async def begin(self, row: AgentRunRow) -> None:
@@ -35,19 +34,19 @@ class SqliteAgentRuns:
         return await self._engine.read(partial(_messages, run=run))
 
 
-def _execute(database: sqlite3.Connection, *, statement: str, values: tuple[Any, ...]) -> None:
+def _execute(database: SqlConnection, *, statement: str, values: tuple[Any, ...]) -> None:
     database.execute(statement, values)
 
 
-def _execute_many(database: sqlite3.Connection, *, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def _execute_many(database: SqlConnection, *, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
     database.executemany(statement, rows)
 
 
-def _rows(database: sqlite3.Connection, *, statement: str, values: tuple[Any, ...]) -> list[AgentRunRow]:
+def _rows(database: SqlConnection, *, statement: str, values: tuple[Any, ...]) -> list[AgentRunRow]:
     return [AgentRunRow(**dict(zip(_COLUMNS, row, strict=True))) for row in database.execute(statement, values)]
 
 
-def _messages(database: sqlite3.Connection, *, run: str) -> list[bytes]:
+def _messages(database: SqlConnection, *, run: str) -> list[bytes]:
     return [bytes(body) for (body,) in database.execute(_MESSAGES, (run,))]
 
 

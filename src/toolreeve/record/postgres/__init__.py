@@ -1,0 +1,1 @@
+"""The record in PostgreSQL, shared by any number of gateways."""

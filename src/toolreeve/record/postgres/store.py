@@ -1,0 +1,11 @@
+"""Store in PostgreSQL: the record's tables, shared by any number of gateways."""
+
+from toolreeve.record.postgres.audit import PostgresAudit
+from toolreeve.record.postgres.engine import PostgresEngine
+from toolreeve.record.store import RecordStore
+
+
+class PostgresStore(PostgresEngine, RecordStore):
+    @property
+    def audit(self) -> PostgresAudit:
+        return PostgresAudit(self)

@@ -1,0 +1,1 @@
+"""Tables of the record in SQL that both SQLite and PostgreSQL understand."""
