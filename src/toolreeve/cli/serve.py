@@ -101,6 +101,7 @@ async def _serve(
         note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}" + (f", A2A at {url}/a2a" if has_a2a() else ""))
         if not has_a2a():
             note(A2A_MISSING)
+        note(f"record in {runtime.audit.place}")
         note(f"at most {', '.join(describe(limits, shares=options.verbose))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")

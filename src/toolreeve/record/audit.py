@@ -152,6 +152,9 @@ class AuditStore(Protocol):
     def path(self) -> Path: ...
 
     @property
+    def place(self) -> str: ...
+
+    @property
     def audit(self) -> AuditTable: ...
 
     async def flush(self) -> None: ...
@@ -164,6 +167,11 @@ class Audit:
 
     def __init__(self, store: AuditStore) -> None:
         self._store = store
+
+    @property
+    def place(self) -> str:
+        """The database, in words."""
+        return self._store.place
 
     async def recent(self, *, last_n: int, filters: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         """The last outcomes of calls, newest first, deferred ones included."""

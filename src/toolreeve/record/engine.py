@@ -118,11 +118,15 @@ class Engine(ABC):
         """As `read`, in the caller's thread: never on an event loop."""
 
     @abstractmethod
+    def chain_of(self, connection: SqlConnection) -> ChainStore:
+        """The stored chain within the transaction of this connection."""
+
     async def change_chain(self, work: Callable[[ChainStore], T]) -> T:
         """Run `work` on the stored chain, in one transaction."""
+        return await self.transact(lambda connection: work(self.chain_of(connection)))
 
-    @abstractmethod
-    async def read_chain(self, query: Callable[[ChainStore], T]) -> T: ...
+    async def read_chain(self, query: Callable[[ChainStore], T]) -> T:
+        return await self.read(lambda connection: query(self.chain_of(connection)))
 
     def liveness(self) -> Liveness:
         return FileLiveness(self.path)

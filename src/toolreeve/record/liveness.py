@@ -84,6 +84,11 @@ class FileLiveness:
             if content is not None:
                 yield path.name, int(content) if content.isdigit() else 0
 
+    def living(self) -> Iterator[str]:
+        """The names of all processes that are alive."""
+        if self._directory.exists():
+            yield from (path.name for path in self._directory.iterdir() if self.is_alive(path.name))
+
     def is_alive(self, name: str) -> bool:
         path = self._directory / name
         return name == self.name or (path.exists() and _read_unlocked(path) is None)

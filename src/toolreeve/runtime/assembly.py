@@ -35,7 +35,6 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
-from toolreeve.runtime.store import configured_store
 from toolreeve.record.traces import CallTracer
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
@@ -52,6 +51,7 @@ from toolreeve.runtime.processes import (
     find_hideable,
     new_processes,
 )
+from toolreeve.runtime.store import configured_store
 from toolreeve.runtime.upstream_parts import UpstreamParts, client_info
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Assembly:
         self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
         if settings.record.otlp_endpoint:
             self.events.tracer = CallTracer(settings.record.otlp_endpoint, version=client_info()["version"])
-        self.store = configured_store(configuration)
+        self.store = configured_store(self._configuration)
         self.journal = Journal(
             self.store,
             self.redactor,

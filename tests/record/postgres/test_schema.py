@@ -10,13 +10,9 @@ import pytest
 
 from tests.record.postgres.server import PostgresServer
 from toolreeve.record.engine import StoreError
+from toolreeve.record.sql.transfer import TABLES
 from toolreeve.record.sqlite.database import open_writer
 from toolreeve.record.store import RecordStore, open_store
-
-SHARED = set(
-    "undo budget rate pins approvals spent_states grants agent_runs agent_messages flow_facts content_labels"
-    " credentials webhooks webhook_cursors deliveries tasks task_events".split()
-)
 
 
 async def started(path: Path, url: str) -> RecordStore:
@@ -102,10 +98,10 @@ async def test_both_databases_have_the_same_tables_and_columns(tmp_path: Path, p
     await (await started(tmp_path, url)).close()
     query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'toolreeve'"
     with psycopg.connect(url) as connection:
-        there = {(table, column) for table, column in connection.execute(query) if table in SHARED}
+        there = {(table, column) for table, column in connection.execute(query) if table in TABLES}
     path = tmp_path / "record.db"
     open_writer(path).close()
     with sqlite3.connect(path) as lite:
-        here = {(name, column) for name in SHARED for _, column, *_ in lite.execute(f"PRAGMA table_info({name})")}
+        here = {(name, column) for name in TABLES for _, column, *_ in lite.execute(f"PRAGMA table_info({name})")}
 
     assert there == here

@@ -1,6 +1,7 @@
 """Filters and pages over a real table: the same records as a scan finds, found by index."""
 
 import random
+import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,7 @@ def test_what_most_records_hold_is_compared_last(path: Path) -> None:
 
 async def test_a_filter_on_a_record_of_an_earlier_release_says_how_to_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "record.db"
-    connection = open_writer(path)
+    connection = sqlite3.connect(path)
     script = "".join(f"{migration};" for migration in MIGRATIONS[:BEFORE_FILTER_COLUMNS])
     connection.executescript(script + f"PRAGMA user_version = {BEFORE_FILTER_COLUMNS};")
     connection.close()

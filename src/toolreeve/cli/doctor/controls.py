@@ -132,7 +132,8 @@ async def _check_audit(options: Options) -> Check:
     async with new_runtime(options, servers=no_servers) as runtime:
         verified = await runtime.audit.verify()
     if verified.ok:
-        return Check("control", "audit", Status.OK, f"{count(verified.records, 'record')}, hash chain intact")
+        found = f"{count(verified.records, 'record')}, hash chain intact, in {runtime.audit.place}"
+        return Check("control", "audit", Status.OK, found)
     return Check("control", "audit", Status.FAIL, str(verified.problems[0]), fix="run `toolreeve audit verify`")
 
 

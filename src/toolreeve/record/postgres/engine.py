@@ -19,8 +19,8 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record.chain import ChainError, ChainStore, Line
-from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine, StoreError
+from toolreeve.record.chain import ChainError, Line
+from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine
 from toolreeve.record.jobs import Job, Log, answer
 from toolreeve.record.postgres import liveness
 from toolreeve.record.postgres.batches import PATIENCE, Batch, BatchWriter, RefusedBatch
@@ -77,7 +77,13 @@ class PostgresEngine(Engine):
 
     @property
     def has_begun(self) -> bool:
-        return True
+        if self._open:
+            return True
+        try:
+            with self._borrowed() as connection:
+                return connection.execute("SELECT to_regclass('migrations')").fetchone() != (None,)
+        except (psycopg.Error, PoolTimeout):
+            return True  # whoever opens it is told why it cannot be reached
 
     @property
     def backlog(self) -> int:
@@ -90,8 +96,8 @@ class PostgresEngine(Engine):
         self._listener.add(channel, wake)
 
     async def start(self) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         await asyncio.to_thread(self._prepare)
-        await asyncio.to_thread(self._pool.open)
         if not self.read_only:
             self._start_writer(self._batches)
             self._listener.start()
@@ -104,6 +110,8 @@ class PostgresEngine(Engine):
 
     @contextmanager
     def _borrowed(self) -> Iterator[psycopg.Connection]:
+        if not self._closed:
+            self._pool.open()
         with self._pool.connection() as connection:
             yield connection
 
@@ -143,14 +151,8 @@ class PostgresEngine(Engine):
             connection.lines += lines
             connection.head = chain.stored_head()
 
-    async def change_chain(self, work: Callable[[ChainStore], T]) -> T:
-        def change(connection: SqlConnection) -> T:
-            return work(PostgresChain(_raw(connection), self._witness))
-
-        return await self.transact(change)
-
-    async def read_chain(self, query: Callable[[ChainStore], T]) -> T:
-        return await self.read(lambda connection: query(PostgresChain(_raw(connection), self._witness)))
+    def chain_of(self, connection: SqlConnection) -> PostgresChain:
+        return PostgresChain(connection.raw, self._witness)  # type: ignore[attr-defined]  # it opened it itself
 
     async def read(self, query: Callable[[SqlConnection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.read_blocking, query)
@@ -224,9 +226,3 @@ class PostgresEngine(Engine):
                 names = self._log.bury(PostgresChain(connection, self._witness))
             for name in names:
                 self._liveness.forget(name)
-
-
-def _raw(connection: SqlConnection) -> psycopg.Connection:
-    if not isinstance(connection, PostgresConnection):
-        raise StoreError("not a connection to PostgreSQL")
-    return connection.raw

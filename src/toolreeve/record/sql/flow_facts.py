@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from toolreeve.core import json
 from toolreeve.core.labels import Confidentiality, Integrity, Labels
 from toolreeve.record.chain import Line
 from toolreeve.record.flow_facts import FactKind, FlowFact

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record.chain import ChainStore, Line
+from toolreeve.record.chain import Line
 from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine
 from toolreeve.record.jobs import Job, Log, answer
 from toolreeve.record.sql.connection import SqlConnection
@@ -40,14 +40,11 @@ class SqliteEngine(Engine):
         return value
 
     def write_lines(self, connection: SqlConnection, lines: Sequence[Line]) -> None:
-        if self._log is not None and isinstance(connection, database.SqliteConnection):
-            self._log.write(SqliteChain(connection), lines)
+        if self._log is not None:
+            self._log.write(self.chain_of(connection), lines)
 
-    async def change_chain(self, work: Callable[[ChainStore], T]) -> T:
-        return await self.transact(lambda connection: work(SqliteChain(connection)))  # type: ignore[arg-type]
-
-    async def read_chain(self, query: Callable[[ChainStore], T]) -> T:
-        return await self.read(lambda connection: query(SqliteChain(connection)))  # type: ignore[arg-type]
+    def chain_of(self, connection: SqlConnection) -> SqliteChain:
+        return SqliteChain(connection)  # type: ignore[arg-type]  # it opened it itself
 
     def read_blocking(self, query: Callable[[SqlConnection], T]) -> T:
         if self._closed:

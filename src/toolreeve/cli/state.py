@@ -1,0 +1,56 @@
+"""`toolreeve state`: where the state is kept, and moving it to PostgreSQL."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolreeve.cli.options import CliGroup, current
+from toolreeve.cli.output import print_json, print_text
+from toolreeve.core.errors import ExitStatus, ToolreeveError
+
+
+@click.group(cls=CliGroup)
+def state() -> None:
+    """Move the state to a database that several gateways share."""
+
+
+@state.command()
+def migrate() -> int:
+    """Copy the SQLite file of state.dir into the empty PostgreSQL database of state.url, and verify the copy.
+
+    Nothing is removed. Stop all processes that use the file first.
+    """
+    done = asyncio.run(_migrate())
+    if current().json:
+        print_json(done)
+    else:
+        print_text(f"{done['records']:,} records and {done['rows']:,} rows copied to {done['to']}, and verified")
+        print_text(f"head {done['head']}")
+    return ExitStatus.OK
+
+
+async def _migrate() -> dict[str, Any]:
+    from toolreeve.cli.record import open_journal
+    from toolreeve.config.os_user import os_user_name
+    from toolreeve.config.xdg import DATABASE
+    from toolreeve.record.migration import MIGRATED, migrate_state
+    from toolreeve.runtime.store import configured_store
+
+    configuration = current().configuration()
+    path = Path(configuration.settings.state.dir) / DATABASE
+    if not configuration.settings.state.url:
+        raise ToolreeveError("set state.url to the PostgreSQL database that the state is to move to")
+    if not path.exists():
+        raise ToolreeveError(f"nothing to migrate: {path} does not exist")
+    store = configured_store(configuration)
+    await store.start()
+    try:
+        done = await migrate_state(path, store)
+        found = {"from": str(path), "to": store.place, "records": done.records, "rows": done.rows}
+    finally:
+        await store.close()
+    async with open_journal(current()) as (_, journal):
+        await journal.note(MIGRATED, {**found, "user": os_user_name()})
+    return {**found, "head": done.head.hash.hex()}
