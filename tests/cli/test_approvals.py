@@ -2,10 +2,8 @@ import asyncio
 import getpass
 import re
 import shlex
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ import pytest
 import toolreeve
 from tests.approval.clients import Client
 from tests.cli.conftest import Shell
-from tests.cli.terminal import DEADLINE, Terminal, on_terminal
+from tests.cli.terminal import DEADLINE, on_terminal
 from toolreeve import Toolreeve
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
@@ -242,45 +240,6 @@ def test_watching_needs_a_terminal(shell: Shell) -> None:
 
     assert printed.status == 2
     assert "no terminal" in printed.err
-
-
-@pytest.fixture
-def screen(shell: Shell) -> Iterator[Terminal]:
-    with on_terminal(shell, "approvals", "watch") as terminal:
-        terminal.shows("waiting for approval requests")
-        yield terminal
-        terminal.interrupt()
-
-
-def test_questions_are_asked_on_the_terminal_as_they_come(shell: Shell, screen: Terminal) -> None:
-    number = pending(shell)
-    screen.shows("Tool 'write_file' (danger=medium) requests approval")
-    screen.shows("details: ")
-    screen.types("y\n")
-    other = wait_for_state(shell, number, "allowed")
-
-    answer = other["answer"]
-    assert isinstance(answer, dict)
-    assert answer["by"] == f"{getpass.getuser()} via terminal"
-    assert write(shell).success
-
-
-def test_a_question_that_is_answered_elsewhere_is_taken_back(shell: Shell, screen: Terminal) -> None:
-    number = pending(shell)
-    screen.shows("details: ")
-
-    decided = subprocess.run(
-        [sys.executable, "-m", "toolreeve", "approvals", "deny", "--yes", number],
-        cwd=shell.workspace,
-        check=True,
-        timeout=60,
-    )
-
-    assert decided.returncode == 0
-    screen.shows("withdrawn")
-    following = pending(shell, "the next one")
-    assert re.search(r"^[0-9a-f]{12}$", following)
-    screen.shows("the next one")
 
 
 def wait_for_state(shell: Shell, number: str, state: str) -> dict[str, object]:

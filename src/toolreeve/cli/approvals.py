@@ -6,12 +6,11 @@ call is shown, or with `--yes`. Nothing that runs in the sandbox can reach the p
 """
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +24,12 @@ from toolreeve.config.os_user import os_user_name
 from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from toolreeve.approval.channels.terminal import TerminalChannel
     from toolreeve.approval.decision import Outcome
     from toolreeve.approval.request import Answer, Request, Scope
     from toolreeve.cli.approval_edit import Edit
     from toolreeve.record.pending import PendingStore
     from toolreeve.record.pending_table import PendingRow
 
-POLL_INTERVAL = 0.5
 YES = "Skip the confirmation; required without a terminal."
 QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "always": "Allow it and write the rule?"}
 COLUMNS = ("id", "state", "danger", "asked", "question")
@@ -77,7 +74,7 @@ def _print_list(*, show_all: bool) -> int:
     if current().json:
         print_json([row.to_dict() for row in rows])
     elif rows:
-        print_table(current(), COLUMNS, list(map(_cells, rows)))
+        print_table(current(), COLUMNS, list(map(cells, rows)))
         if on_terminal() and any(row.state == "pending" for row in rows):
             note("answer with `toolreeve approvals allow ID` or `deny ID`, or as they arrive with `watch`")
     else:
@@ -216,9 +213,12 @@ def history(limit: int) -> int:
 
 
 @approvals.command()
-def watch() -> int:
-    """Ask on this terminal as approvals arrive, until interrupted."""
-    return asyncio.run(_watch(current()))
+@click.option("--plain", is_flag=True, help="One question after the other, without a full screen.")
+def watch(*, plain: bool) -> int:
+    """Show what waits on this terminal, live, and answer it there."""
+    from toolreeve.cli.approval_watch import watch_approvals
+
+    return asyncio.run(watch_approvals(current(), plain=plain))
 
 
 approvals.add_command(grants)
@@ -226,7 +226,7 @@ approvals.add_command(revoke)
 
 
 @asynccontextmanager
-async def _open(options: Options) -> "AsyncIterator[PendingStore]":
+async def open_pending(options: Options) -> "AsyncIterator[PendingStore]":
     from toolreeve.record.pending import PendingStore
 
     async with open_journal(options) as (store, _):
@@ -234,12 +234,12 @@ async def _open(options: Options) -> "AsyncIterator[PendingStore]":
 
 
 async def _list(options: Options, *, pending_only: bool) -> "Sequence[PendingRow]":
-    async with _open(options) as pending:
+    async with open_pending(options) as pending:
         return await pending.list(pending_only=pending_only)
 
 
 async def _find(options: Options, number: str) -> "PendingRow | None":
-    async with _open(options) as pending:
+    async with open_pending(options) as pending:
         return await pending.find(number)
 
 
@@ -247,7 +247,7 @@ async def _answer(options: Options, number: str, terms: "_Terms | None", comment
     from toolreeve.approval.decision import settled
     from toolreeve.approval.pending import read_question
 
-    async with _open(options) as pending:
+    async with open_pending(options) as pending:
         row = await pending.find(number)
         if row is None:
             return _unknown(number)
@@ -258,25 +258,27 @@ async def _answer(options: Options, number: str, terms: "_Terms | None", comment
         if not yes and not await _confirm(request, answer):
             note(f"{row.id} is still pending: nothing was changed")
             return ExitStatus.DENIED
-        outcome = await _decide(pending, row, request, answer)
+        outcome = await cast(pending, row, request, answer)
         row = await pending.find(row.id) or row
     return _report(options, row, outcome)
 
 
-async def _decide(pending: "PendingStore", row: "PendingRow", request: "Request", answer: "Answer") -> "Outcome":
+async def cast(
+    pending: "PendingStore", row: "PendingRow", request: "Request", answer: "Answer", dead_time: float = 0.0
+) -> "Outcome":
     """As the operating system's user, in the role that the configuration gives them."""
     from toolreeve.approval.decision import Respondent, decide
     from toolreeve.runtime.principal import find_local_principal
 
     local = find_local_principal(current().configuration())
     respondent = Respondent(user=os_user_name(), channel="command line", role=local.principal.role)
-    return await decide(pending, row, request, answer, respondent, now=time.time())
+    return await decide(pending, row, request, answer, respondent, now=time.time(), dead_time=dead_time)
 
 
 async def _edit(
     options: Options, number: str, edit_approval: "Edit", changes: tuple[str, ...], comment: str, *, yes: bool
 ) -> int:
-    async with _open(options) as pending:
+    async with open_pending(options) as pending:
         row = await pending.find(number)
         if row is None:
             return _unknown(number)
@@ -286,7 +288,7 @@ async def _edit(
             return ExitStatus.DENIED
         request, args = found
         answer = request.allow(by=f"{os_user_name()} via command line", note=comment, args=args)
-        outcome = await _decide(pending, row, request, answer)
+        outcome = await cast(pending, row, request, answer)
         row = await pending.find(row.id) or row
     return _report(options, row, outcome)
 
@@ -378,60 +380,7 @@ def _unknown(number: str) -> int:
     return ExitStatus.NOT_FOUND
 
 
-async def _watch(options: Options) -> int:
-    from toolreeve.approval.channels.tty import Hangup
-    from toolreeve.cli.approval_edit import judge_anew
-    from toolreeve.runtime.channels import new_terminal_channel
-
-    terminal = new_terminal_channel(os.environ)
-    terminal.judge_edit = partial(judge_anew, options)
-    if not terminal.available():
-        raise click.UsageError("no terminal to ask on: list pending approvals with `toolreeve approvals`")
-    note("waiting for approval requests; press ^C to stop")
-    async with _open(options) as pending:
-        try:
-            while True:
-                rows = await pending.list()
-                if len(rows) > 1:
-                    note(f"{len(rows)} questions wait:")
-                    print_table(options, COLUMNS, list(map(_cells, rows)))
-                for row in rows:
-                    await _ask(pending, row, terminal)
-                await asyncio.sleep(POLL_INTERVAL)
-        except Hangup as problem:
-            note(str(problem))
-            return ExitStatus.UNAVAILABLE
-
-
-async def _ask(pending: "PendingStore", row: "PendingRow", terminal: "TerminalChannel") -> None:
-    """Until it is answered here, answered elsewhere, or expired."""
-    from toolreeve.approval.decision import Decided, describe
-    from toolreeve.approval.pending import read_question
-
-    request = read_question(row.id, row.question)
-    asking = asyncio.create_task(terminal.ask(request))
-    ending = asyncio.create_task(pending.wait(row.id, timeout=max(0.0, row.expires - time.time())))
-    try:
-        await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
-        if asking.done():
-            answer = replace(asking.result(), by=f"{os_user_name()} via terminal")
-            outcome = await _decide(pending, row, request, answer)
-            if not isinstance(outcome, Decided):
-                note(f"{row.id} is not decided: {describe(outcome)}")
-    finally:
-        why = await _why_withdrawn(pending, row)
-        for task in (asking, ending):
-            task.cancel(why)
-        await asyncio.wait({asking, ending})
-
-
-async def _why_withdrawn(pending: "PendingStore", row: "PendingRow") -> str:
-    found = await pending.find(row.id)
-    by = (found.answer or {}).get("by") if found is not None else None
-    return f"answered by {by}" if by else "expired, or no longer needed"
-
-
-def _cells(row: "PendingRow") -> tuple[str, ...]:
+def cells(row: "PendingRow") -> tuple[str, ...]:
     values = row.to_dict() | {"asked": format_time(row.asked), "question": row.summary.get("sentence") or row.tool}
     return tuple(str(values[column]) for column in COLUMNS)
 
