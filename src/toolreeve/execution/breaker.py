@@ -5,7 +5,9 @@ says nothing about a probe, however late it ends.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.limits import CircuitBreaker
@@ -51,6 +53,21 @@ class Breaker:
         self._opened: float | None = None
         self._probing = False
         self._epoch = 0
+
+    @classmethod
+    def restore(cls, settings: CircuitBreaker, saved: Sequence[Any] | None, *, probe_ended: bool) -> "Breaker":
+        """A breaker in the state that another process `saved`; None for a new one. `probe_ended`: a probe that runs
+        by that state is given up."""
+        breaker = cls(settings)
+        if saved is not None:
+            failures, breaker._opened, probing, breaker._epoch = saved
+            breaker._probing = probing and not probe_ended
+            breaker._failures.extend(failures)
+        return breaker
+
+    def saved(self) -> list[Any]:
+        """Its state, as JSON can carry it."""
+        return [list(self._failures), self._opened, self._probing, self._epoch]
 
     def state(self, now: float) -> BreakerState:
         if self._opened is None:

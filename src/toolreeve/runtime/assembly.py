@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolreeve.config import Configuration
+from toolreeve.config import Configuration, Workers
 from toolreeve.config.guard_table import guard_table
 from toolreeve.core.action import Action
 from toolreeve.core.context import Services
@@ -210,12 +210,15 @@ class Assembly:
         )
 
     def _new_remote(self, configuration: Configuration, local: Executor) -> "RemoteExecutor | None":
-        """Not imported without pools."""
-        if not configuration.settings.workers.pools:
+        """Not imported unless [workers] is set."""
+        if configuration.settings.workers == Workers():
             return None
-        from toolreeve.runtime.remote import new_remote_executor
+        from toolreeve.runtime.remote import new_remote_executor, share_limiters
 
-        return new_remote_executor(configuration, local, self._progress)
+        remote = new_remote_executor(configuration, local, self._progress)
+        if configuration.settings.workers.limits == "shared":
+            self.limiters = share_limiters(self.limiters, remote)
+        return remote
 
     def _runs_elsewhere(self, action: Action) -> str:
         """Where, if not in this process."""

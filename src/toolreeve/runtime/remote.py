@@ -1,6 +1,7 @@
 """Builds pools, connection and remote executor from the [workers] table."""
 
 import time
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 
@@ -8,6 +9,7 @@ from toolreeve.config import Configuration
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.toolset import read_toolset
 from toolreeve.execution.executor import Executor
+from toolreeve.execution.limiters import Limiters
 from toolreeve.execution.workers.link import NatsSettings
 from toolreeve.execution.workers.pools import Pool, Pools
 from toolreeve.execution.workers.remote import RemoteExecutor, ReportTo
@@ -26,12 +28,32 @@ def new_remote_executor(configuration: Configuration, local: Executor, progress:
     )
 
 
+def share_limiters(limiters: Limiters, remote: RemoteExecutor) -> Limiters:
+    """The same limits for all gateways of the same NATS; budgets stay in the database."""
+    from toolreeve.execution.workers.limiters import (
+        SharedBreakers,
+        SharedCaches,
+        SharedConcurrency,
+        SharedRates,
+        SharedState,
+    )
+
+    state = SharedState(remote.connect)
+    return replace(
+        limiters,
+        concurrency=SharedConcurrency(state, limiters.concurrency, time.time),
+        caches=SharedCaches(state, time.time),
+        breakers=SharedBreakers(state, time.time),
+        rates=SharedRates(state),
+    )
+
+
 def nats_settings(configuration: Configuration) -> NatsSettings:
     """Raises ConfigError without a URL."""
     workers = configuration.settings.workers
     if not workers.url:
         raise ConfigError(
-            "workers.pools needs the NATS server that carries the calls",
+            "workers need the NATS server that carries the calls",
             source=configuration.origins.get("workers.pools", "code"),
             key="workers.url",
             fix='set workers.url, such as "nats://127.0.0.1:4222"',

@@ -84,16 +84,21 @@ class Fleet:
     """Workers of one pool, each a process of its own, beside gateways in this one."""
 
     def __init__(self, place: Path, url: str, *, kind: str = "hmac", **settings: Any) -> None:
-        self.place = place
-        self.workspace = place / "work"
+        gateway_key, self.worker_key = new_key(kind)
+        self.attach(place, url, gateway_key, **settings)
         self.workspace.mkdir()
-        self.tools = self.workspace / "counting.py"
         self.tools.write_text(TOOLS)
-        self.url = url
-        self.gateway_key, self.worker_key = new_key(kind)
-        self._settings = {"ack_wait": 2.0, "queue_timeout": 20.0, **settings}
         self.worker_settings: dict[str, Any] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
+
+    def attach(self, place: Path, url: str, gateway_key: str, **settings: Any) -> None:
+        """To a fleet that another process made."""
+        self.place = place
+        self.workspace = place / "work"
+        self.tools = self.workspace / "counting.py"
+        self.url = url
+        self.gateway_key = gateway_key
+        self._settings = {"ack_wait": 2.0, "queue_timeout": 20.0, **settings}
 
     def settings(self, **changes: Any) -> Settings:
         pool = {
