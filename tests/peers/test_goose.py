@@ -28,31 +28,35 @@ def is_task(body: Any) -> bool:
     return bool(body.get("tools"))
 
 
+def goose_settings(place: Path, model: ScriptedModel, **more: Any) -> Settings:
+    workspace = place / "work"
+    workspace.mkdir(exist_ok=True)
+    table = {
+        "command": str(GOOSE),
+        "env": {
+            "GOOSE_PROVIDER": "openai",
+            "GOOSE_MODEL": "scripted",
+            "OPENAI_HOST": f"http://127.0.0.1:{model.port}",
+            "OPENAI_API_KEY": "scripted",
+        },
+        "hosts": ["127.0.0.1"],
+        "home": str(place / "home"),
+        **more,
+    }
+    return Settings(
+        workspace=Workspace(dir=str(workspace)),
+        state=State(dir=str(place / "state")),
+        network=Network(allow=(f"127.0.0.1:{model.port}",)),
+        acp_agents={"goose": table},
+    )
+
+
 @asynccontextmanager
 async def goose(
     place: Path, turns: list[Reply], approve: Callable[[Request], Any], **more: Any
 ) -> AsyncIterator[tuple[HeldAgent, ScriptedModel]]:
-    workspace = place / "work"
-    workspace.mkdir()
     with ScriptedModel(turns, only=is_task) as model:
-        table = {
-            "command": str(GOOSE),
-            "env": {
-                "GOOSE_PROVIDER": "openai",
-                "GOOSE_MODEL": "scripted",
-                "OPENAI_HOST": f"http://127.0.0.1:{model.port}",
-                "OPENAI_API_KEY": "scripted",
-            },
-            "hosts": ["127.0.0.1"],
-            "home": str(place / "home"),
-            **more,
-        }
-        settings = Settings(
-            workspace=Workspace(dir=str(workspace)),
-            state=State(dir=str(place / "state")),
-            network=Network(allow=(f"127.0.0.1:{model.port}",)),
-            acp_agents={"goose": table},
-        )
+        settings = goose_settings(place, model, **more)
         async with (
             Toolreeve(settings=settings, approve=approve) as reeve,
             hold_agent(reeve, find_agent(reeve.configuration, "goose")) as agent,

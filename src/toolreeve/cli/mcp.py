@@ -73,6 +73,7 @@ async def _load_and_serve(
     tools: str | None,
     search: bool,
 ) -> None:
+    from toolreeve.cli.runtime import new_agent_tools
     from toolreeve.hook.server import serve_hooks
     from toolreeve.runtime.principal import find_local_principal
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -82,7 +83,17 @@ async def _load_and_serve(
     roots = await find_roots(responder.initialized, service.connection, service.finished)
     configuration = narrow_workspace(configuration, roots, note)
     principal = find_local_principal(configuration).for_agents
-    reeve = Toolreeve(settings=configuration, approve=(), await_servers=False, principal=principal, origin="mcp")
+    agents = new_agent_tools(configuration)
+    reeve = Toolreeve(
+        settings=configuration,
+        approve=(),
+        await_servers=False,
+        principal=principal,
+        origin="mcp",
+        tools=agents.tools if agents is not None else (),
+    )
+    if agents is not None:
+        agents.bind(reeve)
     for problem in reeve.problems:
         note(str(problem))
     try:

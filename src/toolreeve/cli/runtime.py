@@ -11,6 +11,7 @@ from toolreeve.cli.options import Options
 from toolreeve.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from toolreeve.acp.client.agent_tools import AgentTools
     from toolreeve.approval.channel import Channel
     from toolreeve.config import Configuration
     from toolreeve.core.trial import Confinement
@@ -36,10 +37,35 @@ def new_runtime(
     if servers is not None:
         configuration = replace(configuration, mcp_servers=tuple(filter(servers, configuration.mcp_servers)))
     approve = channels or (new_terminal_channel(os.environ),)
-    runtime = Toolreeve(settings=configuration, approve=approve, await_servers=False, origin="cli")
+    agents = new_agent_tools(configuration)
+    runtime = Toolreeve(
+        settings=configuration,
+        approve=approve,
+        await_servers=False,
+        origin="cli",
+        tools=agents.tools if agents is not None else (),
+    )
+    if agents is not None:
+        agents.bind(runtime)
     for problem in runtime.problems:
         note(str(problem))
     return runtime
+
+
+def new_agent_tools(configuration: "Configuration") -> "AgentTools | None":
+    """The configured ACP agents; one that cannot work leaves all of them out, and says so."""
+    from toolreeve.cli.output import note
+
+    if not configuration.settings.acp_agents and not configuration.known.environ.get("A2A_AGENT_COMMAND"):
+        return None
+    from toolreeve.acp.client.agent_tools import AgentTools
+    from toolreeve.acp.client.agents import read_agents
+
+    try:
+        return AgentTools(list(read_agents(configuration).values()))
+    except ConfigError as problem:
+        note(str(problem))
+        return None
 
 
 async def policy_state(configuration: "Configuration") -> "PolicyState":

@@ -7,7 +7,7 @@ asked through it. Nothing here knows a protocol; a door translates.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 
 class Deferral(Enum):
@@ -87,3 +87,10 @@ class Peer(Protocol):
         ...
 
     async def progress(self, text: str) -> None: ...
+
+
+@runtime_checkable
+class NestedAsker(Protocol):
+    """A caller to whom questions of the calls inside its call can be shown, while that call waits."""
+
+    async def show_nested(self, request: Any) -> None: ...

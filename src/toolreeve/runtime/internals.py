@@ -3,6 +3,7 @@
 What runs a call is not among them: doors have `Toolreeve.run` for that.
 """
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ class Internals:
         self._parts = parts
         self._configuration = configuration
         self.calls = calls
+        self.closers: list[Callable[[], Awaitable[None]]] = []
+        """Called when the runtime closes, before its parts are."""
         self.events = parts.events
         self.files = parts.files
         self.flow = parts.flow.sessions

@@ -182,6 +182,8 @@ class Toolreeve:
 
     async def _shut_down(self) -> None:
         await self._calls.end(CLOSE_TIMEOUT)
+        for close in self.internals.closers:
+            await close()
         if self._reloading is not None:
             self._reloading.cancel()
             await asyncio.wait({self._reloading})

@@ -55,9 +55,7 @@ class HeldAgent:
         self._own_server = f"toolreeve_{new_question_id()}" if spec.gives_tools else ""
         self._cancelled = asyncio.Event()
         self._lost = ""
-        self._permissions = Permissions(
-            reeve, judge, spec.profile, name=spec.name, session=road.session, own_server=self._own_server
-        )
+        self._permissions = Permissions(road, judge, spec.profile, own_server=self._own_server)
         self._files = FileService(road, missing=spec.profile.missing_file)
         self._terminals = TerminalService(road, cwd=self._cwd, timeout=reeve.configuration.settings.limits.timeout)
         self._connection = AcpConnection(transport.send, self._handle, self._notified)

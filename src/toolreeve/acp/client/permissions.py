@@ -6,19 +6,17 @@ in no other way, is decided then; here it is only denied.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from toolreeve.acp.client.permission_calls import read_calls, tool_name
 from toolreeve.acp.client.profiles import READ, SHELL, WRITE, AgentProfile
+from toolreeve.acp.client.road import Road
 from toolreeve.approval.options import choose_option, outcome_of, read_option
 from toolreeve.core.errors import ToolError
 from toolreeve.core.result import Failure
 from toolreeve.core.verdict import Decision
 from toolreeve.hook.client_tools import ClientCall
 from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, record_judged, strictest
-
-if TYPE_CHECKING:
-    from toolreeve.runtime.toolreeve import Toolreeve
 
 _ROUTES = {"read_file": READ, "write_file": WRITE, "edit_file": WRITE, "bash": SHELL}
 
@@ -27,14 +25,10 @@ class Permissions:
     """`routes` are what the agent can do only through us. `own_server` is the name of our tools in its session; they
     are decided when they are called."""
 
-    def __init__(
-        self, reeve: "Toolreeve", judge: Judge, profile: AgentProfile, *, name: str, session: str, own_server: str
-    ) -> None:
-        self._reeve = reeve
+    def __init__(self, road: Road, judge: Judge, profile: AgentProfile, *, own_server: str) -> None:
+        self._road = road
         self._judge = judge
         self._profile = profile
-        self._name = name
-        self._session = session
         self._own_server = own_server
 
     async def answer(self, call: Mapping[str, Any], options: Any, *, cwd: str) -> tuple[dict[str, Any], str]:
@@ -51,7 +45,9 @@ class Permissions:
         if self._own_server and self._own_server in tool_name(call):
             return ""
         calls = read_calls(call, self._profile, cwd=cwd)
-        request = ClientRequest(client=self._name, session=self._session, tool="", args={}, cwd=cwd, origin="acp")
+        request = ClientRequest(
+            client=self._road.client, session=self._road.session, tool="", args={}, cwd=cwd, origin="acp"
+        )
         judged = await asyncio.to_thread(self._judge.judge_calls, calls, request)
         verdict = strictest(judged)
         if verdict.decision is Decision.DENY:
@@ -69,13 +65,14 @@ class Permissions:
         for each in judged:
             try:
                 if each.verdict.decision is Decision.ASK:
-                    await self._reeve.internals.ask(each.action, each.verdict)
+                    each.action.call.peer = self._road.peer
+                    await self._road.reeve.internals.ask(each.action, each.verdict)
             except ToolError as refusal:
-                await record_judged(self._reeve.internals.journal, each, Failure(refusal.code, refusal.message))
+                await record_judged(self._road.reeve.internals.journal, each, Failure(refusal.code, refusal.message))
                 return refusal.message
-            await record_judged(self._reeve.internals.journal, each)
+            await record_judged(self._road.reeve.internals.journal, each)
         return ""
 
     async def _record(self, judged: Sequence[JudgedCall]) -> None:
         for each in judged:
-            await record_judged(self._reeve.internals.journal, each)
+            await record_judged(self._road.reeve.internals.journal, each)

@@ -10,24 +10,33 @@ from toolreeve.core.mcp import RpcError
 from toolreeve.core.result import Failed, ToolResult
 
 if TYPE_CHECKING:
+    from toolreeve.core.peer import Peer
     from toolreeve.runtime.toolreeve import Toolreeve
 
 ErrorProfile = Literal["acp-basic", "extended-json"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Road:
-    """`client` is the agent's name. `profile` says how the data of an error is written: as a text, or as an object."""
+    """`client` is the agent's name. `peer` is the caller of the running turn, to whom
+    questions can be shown. `profile` says how the data of an error is written: as a text, or as an object."""
 
     reeve: "Toolreeve"
     session: str
     principal: Principal
     client: str
     profile: ErrorProfile = "acp-basic"
+    peer: "Peer | None" = None
 
     def new_call(self, tool: str, args: Mapping[str, Any]) -> ToolCall:
         return ToolCall(
-            tool=tool, args=args, session=self.session, principal=self.principal, origin="acp", client=self.client
+            tool=tool,
+            args=args,
+            session=self.session,
+            principal=self.principal,
+            origin="acp",
+            client=self.client,
+            peer=self.peer,
         )
 
     async def call(self, tool: str, args: Mapping[str, Any]) -> ToolResult:

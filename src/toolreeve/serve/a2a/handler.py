@@ -239,7 +239,8 @@ class TaskHandler(RequestHandler):
             return _repeated(known, message)
         message.context_id = message.context_id or str(uuid.uuid4())
         limit = self.reeve.configuration.settings.a2a.max_file_bytes
-        calls = [self._resolve(call, credential) for call in read_calls(message, max_file_bytes=limit)]
+        requested = read_calls(message, max_file_bytes=limit, agents=self._agents(credential))
+        calls = [self._resolve(call, credential) for call in requested]
         self.turns.check_room(credential.principal.user)
         row = await self.board.add(
             number,
@@ -277,6 +278,12 @@ class TaskHandler(RequestHandler):
             return asked or await self.find(row.id, credential)
         await self.answer(row, credential, granted=granted, said=message)
         return await self.find(row.id, credential)
+
+    def _agents(self, credential: Credential) -> list[str]:
+        """The tools that are agents, as far as the caller may see them."""
+        view = self._views.of(credential)
+        names = [bound.spec.name for bound in self.reeve.tools.list() if bound.spec.category == "agent"]
+        return [name for name in names if view.find(name) is not None]
 
     def _resolve(self, call: RequestedCall, credential: Credential) -> RequestedCall:
         view = self._views.of(credential)

@@ -44,13 +44,16 @@ class RequestedCall:
         return {"id": self.id, "tool": self.tool, "args": dict(self.args)}
 
 
-def read_calls(message: Message, *, max_file_bytes: int) -> list[RequestedCall]:
-    """Raises InvalidParamsError, or ContentTypeNotSupportedError for a file by address."""
+def read_calls(message: Message, *, max_file_bytes: int, agents: Sequence[str] = ()) -> list[RequestedCall]:
+    """Plain text goes to the only one of the `agents`, tools that take a prompt, or to the one that the metadata names
+    as `agent_name`. Raises InvalidParamsError, or ContentTypeNotSupportedError for a file by address."""
     files = MessageFiles(message, max_file_bytes)
     found = [call for part in _data(message) for call in _calls_of(part)]
     text = _text(message)
     if text.startswith("/"):
         found += _command(text)
+    elif text and not found and (agent := _agent(message, agents)):
+        found = [RequestedCall(id="", tool=agent, args={"prompt": text})]
     elif text and not found:
         raise InvalidParamsError(message=f"the text names no tool; {FORMS}")
     if not found:
@@ -60,6 +63,14 @@ def read_calls(message: Message, *, max_file_bytes: int) -> list[RequestedCall]:
     filled = [replace(call, args=files.fill(call.args)) for call in _numbered(found)]
     files.check_used()
     return filled
+
+
+def _agent(message: Message, agents: Sequence[str]) -> str:
+    metadata = plain(message.metadata)
+    named = metadata.get("agent_name") if isinstance(metadata, Mapping) else None
+    if named is None:
+        return agents[0] if len(agents) == 1 else ""
+    return next((each for each in agents if named in (each, each.removeprefix("agent_"))), "")
 
 
 def read_answer(message: Message) -> bool | None:

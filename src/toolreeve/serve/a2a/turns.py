@@ -8,8 +8,9 @@ process had begun is never repeated.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from a2a.types import Message, Part, TaskState
@@ -30,25 +31,32 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 MAX_RUNNING = 256
+MAX_ATTEMPTS = 20
+"""How often a change is tried again because somebody else changed the task meanwhile."""
 _logger = logging.getLogger(__name__)
 
 
 class TaskPeer:
-    """The agent that called. Its questions are stored; the task waits, the call does not."""
+    """The agent that called. Its questions are stored; the task waits, the call does not. `show` gets the questions of
+    calls inside the call, which waits for them."""
 
     wants_progress = False
     can_ask = True
     defers = True
     decision = None
 
-    def __init__(self, session: str, credential: str) -> None:
+    def __init__(self, session: str, credential: str, show: Callable[[str], Awaitable[None]]) -> None:
         self.session = session
         self.credential = credential
         self.question = ""
+        self._show = show
 
     async def ask(self, request: Request) -> Deferred:
         self.question = request.id
         return DEFERRED
+
+    async def show_nested(self, request: Request) -> None:
+        await self._show(request.id)
 
     async def progress(self, text: str) -> None:
         """Not wanted."""
@@ -62,6 +70,7 @@ class Turns:
         self._board = board
         self._is_valid = is_valid
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._nested: dict[str, asyncio.Event] = {}
         self._owners: Counter[str] = Counter()
 
     def check_room(self, owner: str) -> None:
@@ -83,13 +92,19 @@ class Turns:
         self._owners += Counter()  # drops those without tasks
         if self._running.get(row.id) is ended:
             del self._running[row.id]
+            self._nested.pop(row.id, None)
         if not ended.cancelled() and (problem := ended.exception()) is not None:
             _logger.error("task %s: its turn failed", row.id, exc_info=problem)
 
     async def wait(self, number: str) -> None:
         """Until the turn has ended or asks something."""
-        if (task := self._running.get(number)) is not None:
-            await asyncio.wait({task})
+        if (task := self._running.get(number)) is None:
+            return
+        asks = asyncio.create_task(self._nested.setdefault(number, asyncio.Event()).wait())
+        try:
+            await asyncio.wait({task, asks}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            asks.cancel()
 
     async def resume(self, row: TaskRow) -> None:
         """Continue a task whose question is settled. Does nothing if it is not, or if somebody else does."""
@@ -97,7 +112,9 @@ class Turns:
         state = WITHDRAWN if found is None else found.state
         if state == PENDING:
             return
-        if state in (EXPIRED, WITHDRAWN):
+        if row.turn.get("nested"):
+            await self._resume_nested(row)
+        elif state in (EXPIRED, WITHDRAWN):
             await self._end(row, TaskState.TASK_STATE_CANCELED, f"the question {row.question} has {_ENDS[state]}")
         elif not self._is_valid(row.turn["credential"]):
             await self._end(row, TaskState.TASK_STATE_FAILED, "the credential of this task is no longer accepted")
@@ -110,13 +127,34 @@ class Turns:
             if taken is not None:
                 self.start(taken)
 
+    async def _show_nested(self, number: str, question: str) -> None:
+        """The task asks a question of a call inside its call, which waits."""
+        for _ in range(MAX_ATTEMPTS):
+            row = await self._board.table.find(number)
+            if row is None or row.ended or row.question:
+                return  # the first question of several is shown; the others are in the console
+            turn = {**row.turn, "nested": True}
+            if await self._park(row, question, process=row.process, turn=turn) is not None:
+                self._nested.setdefault(number, asyncio.Event()).set()
+                return
+
+    async def _resume_nested(self, row: TaskRow) -> None:
+        """The call goes on by itself. One that a dead process had begun is not repeated."""
+        if row.id not in self._running:
+            if not await self._reeve.internals.journal.is_alive(row.process):
+                await self._end(row, TaskState.TASK_STATE_FAILED, _LOST.format(call=row.turn["call"]))
+            return
+        self._nested.setdefault(row.id, asyncio.Event()).clear()
+        turn = {**row.turn, "nested": False}
+        await self._board.publish(row, TaskState.TASK_STATE_WORKING, question="", turn=turn)
+
     async def cancel(self, row: TaskRow) -> TaskRow | None:
         """None if it changed meanwhile. Its question is withdrawn, and its call is stopped."""
         parts = [Part(text="canceled by its caller")]
         done = await self._board.publish(row, TaskState.TASK_STATE_CANCELED, parts=parts, question="", process="")
         if done is not None and row.question:
             await self._withdraw(row.question)
-        elif done is not None:
+        if done is not None and (not row.question or row.turn.get("nested")):
             self._reeve.cancel(row.turn["call"])
         return done
 
@@ -127,13 +165,15 @@ class Turns:
         now = self._board.now()
         await self._board.table.sweep(before=now - KEPT)
         for row in await self._board.table.unended():
-            if row.question:
+            if row.question and not row.turn.get("nested"):
                 await self.resume(row)
             elif (
                 row.process != self._reeve.internals.journal.process
                 and not await self._reeve.internals.journal.is_alive(row.process)
             ):
                 await self._end(row, TaskState.TASK_STATE_FAILED, _LOST.format(call=row.turn["call"]))
+                if row.question:
+                    await self._withdraw(row.question)
         return since
 
     async def follow_answers(self, since: int) -> None:
@@ -165,9 +205,24 @@ class Turns:
                     return
                 current = told
             requested = current.turn["calls"][current.turn["next"]]
-            peer = TaskPeer(current.turn["session"], current.turn["credential"])
+            show = partial(self._show_nested, current.id)
+            peer = TaskPeer(current.turn["session"], current.turn["credential"], show)
             result = await self._reeve.run(_new_call(current, requested, peer))
-            current = await self._settle(current, requested["id"], result, peer.question)
+            current = await self._settle_latest(current, requested["id"], result, peer.question)
+
+    async def _settle_latest(self, row: TaskRow, number: str, result: ToolResult, question: str) -> TaskRow | None:
+        """Questions inside the call changed the task; the last of them may just be settled."""
+        for _ in range(MAX_ATTEMPTS):
+            found = await self._board.table.find(row.id)
+            if found is None or found.ended:
+                return None
+            if found.question:
+                await self._resume_nested(found)
+                continue
+            settled = await self._settle(found, number, result, question)
+            if settled is not None:
+                return settled
+        return None
 
     async def _settle(self, row: TaskRow, number: str, result: ToolResult, question: str) -> TaskRow | None:
         if isinstance(result, Failed) and result.error.code is ErrorCode.APPROVAL_PENDING and question:
@@ -189,7 +244,7 @@ class Turns:
         rest = f" The {left} calls after it were not made." if left else ""
         return f"{result.error.message}{rest}"
 
-    async def _park(self, row: TaskRow, question: str) -> TaskRow | None:
+    async def _park(self, row: TaskRow, question: str, **changes: Any) -> TaskRow | None:
         card = await self._reeve.approvals.show(question)
         described = {} if card is None else describe_question(card)
         life = CallLife(row.turn)
@@ -197,9 +252,11 @@ class Turns:
         parts += life.asking(described)
         state = TaskState.TASK_STATE_INPUT_REQUIRED
         metadata = life.metadata(CONFIRMATION)
-        parked = await self._board.publish(row, state, parts=parts, metadata=metadata, question=question, process="")
+        changes = {"process": "", **changes, "question": question}
+        parked = await self._board.publish(row, state, parts=parts, metadata=metadata, **changes)
         if parked is None:
-            await self._withdraw(question)
+            if not row.turn.get("nested") and "turn" not in changes:
+                await self._withdraw(question)
             return None
         await self.resume(parked)  # somebody may have decided it already
         return parked
