@@ -23,6 +23,7 @@ from bench import (
     shell_bench,
     startup,
     trial_bench,
+    worker_bench,
 )
 from bench.measure import Row
 from bench.protocol import compare
@@ -42,6 +43,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "day": agent_day.days,
     "agent": agent_loop.agent_loops,
     "scripted": scripted.scripted,
+    "workers": worker_bench.workers,
     "mcp": compare.protocol,
 }
 RESULTS = Path(__file__).parent / "results" / "latest.json"

@@ -72,10 +72,23 @@ def fails(what: str) -> str:
 
 
 @tool(danger="medium")
+async def echo_once(value: int) -> int:
+    """Returns it; must not run twice."""
+    return value
+
+
+@tool(danger="medium", idempotent=True)
+async def echo_again(value: int) -> int:
+    """Returns it; may run twice."""
+    return value
+
+
+@tool(danger="medium")
 def where() -> int:
     """The process that ran it."""
     return os.getpid()
 '''
+TOOL_NAMES = ["once", "again", "large", "fails", "where", "echo_*"]
 POOL = "build"
 SECRET = "POOL_BUILD_KEY"
 
@@ -83,7 +96,8 @@ SECRET = "POOL_BUILD_KEY"
 class Fleet:
     """Workers of one pool, each a process of its own, beside gateways in this one."""
 
-    def __init__(self, place: Path, url: str, *, kind: str = "hmac", **settings: Any) -> None:
+    def __init__(self, place: Path, url: str, *, kind: str = "hmac", pool: str = POOL, **settings: Any) -> None:
+        self.pool = pool
         gateway_key, self.worker_key = new_key(kind)
         self.attach(place, url, gateway_key, **settings)
         self.workspace.mkdir()
@@ -92,7 +106,8 @@ class Fleet:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def attach(self, place: Path, url: str, gateway_key: str, **settings: Any) -> None:
-        """To a fleet that another process made."""
+        """To a fleet that another process made, with the usual pool."""
+        self.pool = getattr(self, "pool", POOL)
         self.place = place
         self.workspace = place / "work"
         self.tools = self.workspace / "counting.py"
@@ -101,12 +116,8 @@ class Fleet:
         self._settings = {"ack_wait": 2.0, "queue_timeout": 20.0, **settings}
 
     def settings(self, **changes: Any) -> Settings:
-        pool = {
-            "tools": ["once", "again", "large", "fails", "where"],
-            "tags": ["heavy"],
-            "key": f"${{secret:{SECRET}}}",
-        }
-        values = {"url": self.url, "pools": {POOL: pool}, **self._settings, **changes}
+        pool = {"tools": TOOL_NAMES, "tags": ["heavy"], "key": f"${{secret:{SECRET}}}"}
+        values = {"url": self.url, "pools": {self.pool: pool}, **self._settings, **changes}
         return Settings(
             workspace=Workspace(dir=str(self.workspace)),
             policy=Policy(mode="bypass"),
@@ -130,7 +141,7 @@ class Fleet:
             SECRET: self.worker_key,
             **(env or {}),
         }
-        command = [sys.executable, "-m", "toolreeve", "worker", "--pool", POOL, "--workspace", str(self.workspace)]
+        command = [sys.executable, "-m", "toolreeve", "worker", "--pool", self.pool, "--workspace", str(self.workspace)]
         with (home / "log").open("wb") as log:
             process = subprocess.Popen([*command, *options], env=environment, stdout=log, stderr=log, cwd=home)
         self.processes.append(process)
@@ -141,7 +152,7 @@ class Fleet:
         more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
         return (
             f'tool_files = ["{self.tools}"]\n[state]\ndir = "{self.place / f"worker{number}"}"\n[workers]\n'
-            f'url = "{self.url}"\n{more}[workers.pools.{POOL}]\nkey = "${{secret:{SECRET}}}"\n'
+            f'url = "{self.url}"\n{more}[workers.pools.{self.pool}]\nkey = "${{secret:{SECRET}}}"\n'
         )
 
     def log(self, number: int = 0) -> str:
