@@ -4,6 +4,7 @@ Each form in `evaluators.txt` is compiled as a template; `⏎` stands for a new 
 in a scratch directory, with every payload: a file called PWNED is the canary. The forms in `ordinary.txt` must load.
 """
 
+import asyncio
 import os
 import subprocess
 import tempfile
@@ -83,7 +84,11 @@ def _run(script: str, values: int, place: str) -> None:
         return
 
 
-def attack() -> Tally:
+async def run(_corpora: Path | None) -> list[Tally]:
+    return [await asyncio.to_thread(_attack)]
+
+
+def _attack() -> Tally:
     """Every form with every payload, and the ordinary ones, which must not be refused."""
     attacked = forms("evaluators")
     tally = Tally(name="evaluators", payloads=len(attacked))

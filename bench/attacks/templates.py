@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from bench.attacks import evaluators
 from bench.attacks.outcome import Tally
 from toolreeve import Toolreeve
 from toolreeve.config import Settings, State, Workspace
@@ -60,8 +59,7 @@ async def run(corpora: Path | None) -> list[Tally]:
         async with Toolreeve(settings=settings) as reeve:
             if reeve.problems:
                 raise RuntimeError(str(reeve.problems[0]))
-            own = [await _attack(name, payloads, reeve, workspace) for name, payloads in _lists(corpora)]
-        return [*own, await asyncio.to_thread(evaluators.attack)]
+            return [await _attack(name, payloads, reeve, workspace) for name, payloads in _lists(corpora)]
 
 
 def _id(name: str) -> str:
