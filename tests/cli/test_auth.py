@@ -3,8 +3,10 @@
 import asyncio
 import os
 import re
+import socket
 import sys
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -111,9 +113,13 @@ async def test_each_product_has_a_login_and_a_grant_of_its_own(shell: Shell) -> 
 async def test_scopes_and_port_are_as_asked(shell: Shell) -> None:
     async with google_server() as google:
         configure(shell, google.web, "gmail_*")
-        async with Login("google", "--scopes", "gmail.readonly") as login:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        async with Login("google", "--scopes", "gmail.readonly", "--port", port) as login:
             url = await login.url()
             assert "gmail.send" not in url
+            assert parse_qs(urlsplit(url).query)["redirect_uri"][0].startswith(f"http://127.0.0.1:{port}")
             await visit(google.authorize(url))
             assert (await login.finish())[0] == 0
 

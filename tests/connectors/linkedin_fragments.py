@@ -1,7 +1,7 @@
 """LinkedIn's guest fragments, in their present shape."""
 
 
-def card(job: int, title: str = "Engineer", salary: str = "") -> str:
+def card(job: int, title: str = "Engineer", salary: str = "", date: str = "2026-01-02") -> str:
     paid = f'<span class="job-search-card__salary-info">{salary}</span>' if salary else ""
     return f"""<li><div class="base-card relative w-full base-search-card base-search-card--link job-search-card"
  data-entity-urn="urn:li:jobPosting:{job}"><a class="base-card__full-link absolute"
@@ -9,7 +9,7 @@ def card(job: int, title: str = "Engineer", salary: str = "") -> str:
 <div class="base-search-card__info"><h3 class="base-search-card__title"> {title} </h3>
 <h4 class="base-search-card__subtitle"><a class="hidden-nested-link" href="/company/c">Corp &amp; Co</a></h4>
 <div class="base-search-card__metadata"><span class="job-search-card__location">Berlin</span>{paid}
-<time class="job-search-card__listdate" datetime="2026-01-02">1 day ago</time></div></div></div></li>"""
+<time class="job-search-card__listdate" datetime="{date}">1 day ago</time></div></div></div></li>"""
 
 
 def detail(kind: str = "Full-time", level: str = "Mid-Senior level", text: str = "We work remote.") -> str:

@@ -190,6 +190,17 @@ async def test_an_expired_token_is_renewed_once_for_all_calls(connected: Connect
     assert google.refreshes == 1
 
 
+async def test_two_processes_renew_an_expired_token_once(connected: Connected) -> None:
+    async with google_server() as google:
+        two_mails(google)
+        connect(connected, google, "gmail.readonly", expired=True)
+        async with connected.reeve(google.web) as one, connected.reeve(google.web) as other:
+            results = await asyncio.gather(*(each.call("gmail_read", messageId="m2") for each in (one, other)))
+
+    assert all(result.success for result in results)
+    assert google.refreshes == 1
+
+
 async def test_a_token_that_is_rejected_is_renewed_and_the_request_repeated_once(connected: Connected) -> None:
     async with google_server() as google:
         connect(connected, google, "gmail.send")

@@ -1,6 +1,7 @@
 """LinkedIn's job pages on the real road, against a local server."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -39,9 +40,7 @@ async def call(connected: Connected, respond: Callable[[Received], Answer], tool
 
 
 async def test_pages_are_read_up_to_the_limit(connected: Connected) -> None:
-    result, received = await call(
-        connected, site(95), "linkedin_jobs", keyword="python", limit="23", sortBy="recent", dateSincePosted="24hr"
-    )
+    result, received = await call(connected, site(95), "linkedin_jobs", keyword="python", limit="23", sortBy="recent")
 
     assert result.success, result.error
     assert result.data["count"] == 23
@@ -56,8 +55,24 @@ async def test_pages_are_read_up_to_the_limit(connected: Connected) -> None:
     }
     assert len(received) == 3
     query = parse_qs(urlsplit(received[0].path).query)
-    assert (query["keywords"], query["f_TPR"], query["sortBy"]) == (["python"], ["r86400"], ["DD"])
+    assert (query["keywords"], query["sortBy"]) == (["python"], ["DD"])
     assert result.meta.labels[0] == "untrusted"
+
+
+async def test_a_date_that_the_pages_ignore_is_checked_on_the_cards(connected: Connected) -> None:
+    today = datetime.now(UTC).date()
+    dates = {1: today, 2: today - timedelta(days=1), 3: today - timedelta(days=9), 4: "", 5: "soon"}
+    page = "".join(card(number, date=str(date)) for number, date in dates.items())
+
+    def respond(_: Received) -> Answer:
+        return Answer(body=page.encode(), headers=HTML)
+
+    result, received = await call(connected, respond, "linkedin_jobs", keyword="python", dateSincePosted="24hr")
+
+    assert parse_qs(urlsplit(received[0].path).query)["f_TPR"] == ["r86400"]
+    assert [each["id"] for each in result.data["jobs"]] == ["1", "2", "4", "5"]
+    assert [each.get("unverified") for each in result.data["jobs"]][2:] == [["dateSincePosted"]] * 2
+    assert result.data["checkedFromCards"] == ["dateSincePosted"]
 
 
 async def test_the_end_page_ends_the_search(connected: Connected) -> None:

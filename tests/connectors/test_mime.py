@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.connectors.google_server import encode, part
 from toolreeve.connectors.mime import MAX_DEPTH, decode_base64url, get_header, lift_bodies, parse_mail
+from toolreeve.tools.html import MAX_INPUT
 
 
 def test_html_is_preferred_in_an_alternative_even_when_it_is_nested() -> None:
@@ -16,6 +17,14 @@ def test_html_is_preferred_in_an_alternative_even_when_it_is_nested() -> None:
 
     assert parsed.body == "rich\n\nfooter"
     assert [each["filename"] for each in parsed.attachments] == ["logo.png"]
+
+
+def test_html_that_is_too_large_to_render_whole_is_cut_and_the_mail_says_so() -> None:
+    whole = part("text/html", "<p>x</p>" * (MAX_INPUT // 8 + 1000))
+    parsed = parse_mail(whole)
+
+    assert parsed.problems == ["only the first 8 of 8.0 MB of HTML are shown; format raw has all"]
+    assert parse_mail(whole, raw=True).problems == []
 
 
 def test_plain_text_is_taken_where_the_html_is_empty() -> None:

@@ -53,6 +53,7 @@ class SecretSource:
         self._environ = environ
         self._file = FileSecrets(file)
         self._lock = file.with_name("keyring")
+        self._folder = file.parent
         self._choice = choice
 
     def find(self, name: str) -> str | None:
@@ -82,6 +83,11 @@ class SecretSource:
         store.set(name, value)
         if store is not self._file:
             self._file.remove(name)
+
+    def lock_file(self, name: str) -> Path:
+        """To be locked by the one process that renews a secret."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self._folder / f".{name}.renewal"
 
     @property
     def announcement(self) -> str:

@@ -1,7 +1,7 @@
 """The user's Google account: one grant per product, renewed when it expires.
 
 A grant belongs to the OAuth client and the token endpoint that it was issued by; no other gets its refresh token. All
-calls that find a token expired wait for the same renewal.
+calls that find a token expired wait for the same renewal, those of other processes too.
 """
 
 import asyncio
@@ -174,6 +174,10 @@ class GoogleAccount:
         return grant
 
     async def _renew(self, ctx: Context, used: str) -> GoogleGrant:
+        async with ctx.secrets.exclusive(self.product.secret):
+            return await self._renew_alone(ctx, used)
+
+    async def _renew_alone(self, ctx: Context, used: str) -> GoogleGrant:
         grant = await self.load(ctx.secrets)
         if grant is None:
             raise _login(f"no Google account is connected for {self.product.name}")

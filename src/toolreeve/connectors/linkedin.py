@@ -7,6 +7,7 @@ call; nothing tries to get around it.
 import asyncio
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from toolreeve.connectors.api import ApiClient, NoCredential
@@ -31,8 +32,11 @@ SOURCE = "connectors.linkedin"
 _SEARCH = "/jobs-guest/jobs/api/seeMoreJobPostings/search"
 _DETAIL = "/jobs-guest/jobs/api/jobPosting/"
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
+_DAY = 86_400
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _JOB_ID = re.compile(r"/jobs/view/(?:[^/?#]*-)?(\d{1,20})(?:[/?#]|$)|[?&]currentJobId=(\d{1,20})(?:[&#]|$)")
-_PERIODS = {"past month": "r2592000", "past week": "r604800", "24hr": "r86400"}
+_PERIODS = {"past month": 30, "past week": 7, "24hr": 1}
+"""In days."""
 _TYPES = {
     "full time": ("F", "Full-time"),
     "part time": ("P", "Part-time"),
@@ -99,15 +103,18 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         params = {
             "keywords": keyword,
             "location": location or None,
-            "f_TPR": _PERIODS.get(dateSincePosted),
+            "f_TPR": f"r{_PERIODS[dateSincePosted] * _DAY}" if dateSincePosted else None,
             "f_JT": _TYPES[jobType][0] if jobType else None,
             "f_WT": _PLACES.get(remoteFilter),
             "f_E": _LEVELS[experienceLevel][0] if experienceLevel else None,
             "sortBy": "DD" if sortBy == "recent" else "R",
         }
         wanted = {name: value for name, value in filters.items() if value}
-        jobs = await _search(client, ctx, params, wanted, _read_limit({"limit": limit}))
+        since = _first_day(ctx.now(), dateSincePosted)
+        jobs = await _search(client, ctx, params, wanted, since, _read_limit({"limit": limit}))
         data: dict[str, Any] = {"jobs": jobs, "count": len(jobs), "checkedFromDetails": list(wanted)}
+        if since:
+            data["checkedFromCards"] = ["dateSincePosted"]
         return Output(data=data, labels=UNTRUSTED)
 
     @tool(
@@ -145,15 +152,18 @@ def _check_url(args: Arguments, _: Context) -> None:
 
 
 async def _search(
-    client: ApiClient, ctx: Context, params: dict[str, Any], filters: dict[str, str], limit: int
+    client: ApiClient, ctx: Context, params: dict[str, Any], filters: dict[str, str], since: str, limit: int
 ) -> list[dict[str, Any]]:
     jobs: dict[str, dict[str, Any]] = {}
     for start in range(0, 10 * MAX_JOBS, PAGE):
         cards = await _page(client, ctx, {**params, "start": start})
         for card in cards:
-            if card["id"] in jobs:
+            is_dated = bool(_DATE.fullmatch(card["date"]))
+            if card["id"] in jobs or (is_dated and card["date"] < since):
                 continue
             if found := await _filtered(client, ctx, card, filters):
+                if since and not is_dated:
+                    found["unverified"] = ["dateSincePosted", *found.get("unverified", ())]
                 jobs[card["id"]] = found
             if len(jobs) == limit:
                 return list(jobs.values())
@@ -188,6 +198,13 @@ async def _filtered(
         return None
     unknown = [name for name, verdict in found.items() if verdict is None]
     return {**card, "salary": card["salary"] or detail.salary, **({"unverified": unknown} if unknown else {})}
+
+
+def _first_day(now: float, period: str) -> str:
+    """The oldest date that fits; a card has the day of a posting, in a time zone that it does not name."""
+    if not period:
+        return ""
+    return datetime.fromtimestamp(now - (_PERIODS[period] + 1) * _DAY, UTC).date().isoformat()
 
 
 def _satisfies(detail: JobDetail, name: str, value: str) -> bool | None:

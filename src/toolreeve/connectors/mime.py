@@ -13,7 +13,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from typing import Any
 
-from toolreeve.tools.html import html_to_text
+from toolreeve.tools.html import MAX_INPUT, html_to_text
 
 MAX_DEPTH = 30
 MAX_PARTS = 500
@@ -105,7 +105,12 @@ class _Walk:
         if kind != "text/html":
             return text.replace("\r\n", "\n").strip("\n")
         self._mail.html = True
-        return text if self._is_raw else html_to_text(text, visible_only=True)
+        if self._is_raw:
+            return text
+        if len(text) > MAX_INPUT:
+            shown, size = MAX_INPUT >> 20, len(text) / (1 << 20)
+            self._mail.problems.append(f"only the first {shown} of {size:.1f} MB of HTML are shown; format raw has all")
+        return html_to_text(text, visible_only=True)
 
     def _decode(self, part: Mapping[str, Any]) -> str:
         body = part.get("body")

@@ -4,6 +4,7 @@ A tool touches only what its `Context` offers, never the machine itself.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -106,6 +107,10 @@ class SecretAccess(Protocol):
         """Redact parts of a secret as well, such as the tokens in a grant."""
         ...
 
+    def exclusive(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Of all processes with this store, one at a time is inside for a name: it reads, renews and keeps it."""
+        ...
+
 
 class _NoSecrets:
     async def find(self, name: str) -> str | None:  # noqa: ARG002
@@ -116,6 +121,9 @@ class _NoSecrets:
 
     def redact(self, values: Iterable[str]) -> None:
         """Nothing is recorded."""
+
+    def exclusive(self, name: str) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+        return nullcontext()
 
 
 NO_SECRETS: SecretAccess = _NoSecrets()

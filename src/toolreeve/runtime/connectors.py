@@ -1,13 +1,17 @@
 """Connectors of a runtime: the configured tools and their secrets."""
 
 import asyncio
-from collections.abc import Iterable
+import fcntl
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 
 from toolreeve.config import Configuration
 from toolreeve.config.secrets import SecretSource
 from toolreeve.connectors.catalogue import Selection, ServiceUrls, select
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.secrets.redactor import Redactor
+
+LOCK_SECONDS = 0.05
 
 
 def select_connectors(configuration: Configuration) -> Selection:
@@ -45,6 +49,17 @@ class RuntimeSecrets:
     async def keep(self, name: str, value: str) -> None:
         self._redactor.learn([value])
         await asyncio.to_thread(lambda: self._source.keep(name, value))
+
+    @asynccontextmanager
+    async def exclusive(self, name: str) -> AsyncIterator[None]:
+        with self._source.lock_file(name).open("a") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    await asyncio.sleep(LOCK_SECONDS)  # not in a thread, which could not be cancelled
+            yield
 
     def redact(self, values: Iterable[str]) -> None:
         self._redactor.learn(values)
