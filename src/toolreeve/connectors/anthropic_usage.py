@@ -11,14 +11,13 @@ from typing import Any
 
 from toolreeve.connectors.api import ApiClient, SecretHeader
 from toolreeve.connectors.catalogue import ServiceUrls
+from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
-from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.labels import Confidentiality
 from toolreeve.core.result import Output
-from toolreeve.core.tool import AnyFunctionTool, Arguments, tool
-from toolreeve.tools.http import host_of, object_schema
+from toolreeve.core.tool import AnyFunctionTool, Arguments
+from toolreeve.tools.http import object_schema
 
 MAX_PAGES = 50
 TOP = 5
@@ -42,14 +41,10 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         remedy=f"it needs an admin key (sk-ant-admin…): run `toolreeve secrets set {_SECRET}`",
         extra_headers={"anthropic-version": "2023-06-01"},
     )
-    host = host_of(urls.anthropic)
+    service = ServiceTools("anthropic", "usage", urls.anthropic)
 
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="usage",
-        effects=lambda _, __: (Effect(EffectKind.NET, host),),
+    @service.tool(
         screen=lambda args, _: _check(args),
-        source="connectors.anthropic",
         timeout=300,
         input_schema=object_schema(
             ["action", "starting_at"],

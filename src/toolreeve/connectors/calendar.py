@@ -5,6 +5,7 @@ anybody may invite the user, and private.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from toolreeve.connectors.api import PRIVATE, ApiClient
@@ -12,18 +13,16 @@ from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
 from toolreeve.connectors.event_times import day_bounds, event_times, instant
 from toolreeve.connectors.google_account import CALENDAR, GoogleAccount, GoogleCredential
 from toolreeve.connectors.outgoing_mail import all_recipients, read_addresses
+from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.files import Files
 from toolreeve.core.result import Output
-from toolreeve.core.tool import AnyFunctionTool, Arguments, tool
+from toolreeve.core.tool import AnyFunctionTool, Arguments
 from toolreeve.core.urls import encode_segment
-from toolreeve.tools.http import host_of, object_schema
+from toolreeve.tools.http import object_schema
 
 MAX_RESULTS = 250
-SOURCE = "connectors.calendar"
 _CALENDAR = {
     "type": "string",
     "default": "primary",
@@ -39,20 +38,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     account = GoogleAccount(CALENDAR, urls)
     reading = _client(account, urls, "calendar.events.readonly")
     writing = _client(account, urls, "calendar.events")
-    host = host_of(urls.calendar)
+    service = ServiceTools("calendar", "calendar", urls.calendar)
 
-    def network(_: Arguments, __: Files) -> Sequence[Effect]:
-        return (Effect(EffectKind.NET, host),)
-
-    def invites(args: Arguments, _: Files) -> Sequence[Effect]:
-        invited = all_recipients(args, ("attendees",)) or (host,)
-        return Effect(EffectKind.NET, host), *(Effect(EffectKind.SEND, each) for each in invited)
-
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="calendar",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         input_schema=object_schema(
             [],
             timeMin={**_BOUND, "description": "From when, such as 2026-03-01T09:00 or 2026-03-01; today by default."},
@@ -88,11 +76,7 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
             data["more"] = True
         return Output(data=data, labels=PRIVATE)
 
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="calendar",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         input_schema=object_schema(
             ["eventId"], eventId={"type": "string", "minLength": 1, "maxLength": 1024}, calendarId=_CALENDAR
         ),
@@ -104,11 +88,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
             raise ToolError(ErrorCode.UPSTREAM, "Google Calendar returned no event")
         return Output(data=_detail(found), labels=PRIVATE)
 
-    @tool(
+    @service.tool(
         danger=lambda args: DangerLevel.HIGH if args.get("attendees") else DangerLevel.MEDIUM,
-        category="calendar",
-        effects=invites,
-        source=SOURCE,
+        sends=partial(all_recipients, fields=("attendees",)),
         preview=_preview,
         screen=lambda args, _: _check(args),
         input_schema=object_schema(

@@ -8,19 +8,17 @@ from typing import Any
 
 from toolreeve.connectors.api import PRIVATE, ApiClient, SecretHeader
 from toolreeve.connectors.catalogue import ServiceUrls
+from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.files import Files
 from toolreeve.core.result import Output
-from toolreeve.core.tool import AnyFunctionTool, Arguments, tool
+from toolreeve.core.tool import AnyFunctionTool
 from toolreeve.core.urls import encode_segment
-from toolreeve.tools.http import host_of, object_schema
+from toolreeve.tools.http import object_schema
 
 PAGE = 100
 MAX_COMMENTS = 300
-SOURCE = "connectors.github"
 _REPO = {
     "type": "string",
     "pattern": r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$",
@@ -38,19 +36,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         remedy="run `toolreeve secrets set GITHUB_TOKEN`",
         extra_headers={"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"},
     )
-    host = host_of(urls.github)
+    service = ServiceTools("github", "github", urls.github)
 
-    def network(_: Arguments, __: Files) -> Sequence[Effect]:
-        return (Effect(EffectKind.NET, host),)
-
-    def sends(args: Arguments, _: Files) -> Sequence[Effect]:
-        return Effect(EffectKind.NET, host), Effect(EffectKind.SEND, f"{args.get('repo')}#{args.get('number')}")
-
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="github",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         input_schema=object_schema(
             ["repo"],
             repo=_REPO,
@@ -70,11 +58,7 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         wanted = [row for row in rows if kind == "all" or (row["kind"] == "pull request") == (kind == "pulls")][:limit]
         return Output(data={"issues": wanted, "count": len(wanted)}, labels=PRIVATE)
 
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="github",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         input_schema=object_schema(["repo", "number"], repo=_REPO, number=_NUMBER),
     )
     async def github_read_issue(ctx: Context, repo: str, number: int) -> Output:
@@ -87,11 +71,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         data = {**_summary(issue), "body": _text(issue, "body"), "comments": comments}
         return Output(data=data, truncated=False, labels=PRIVATE)
 
-    @tool(
+    @service.tool(
         danger=DangerLevel.HIGH,
-        category="github",
-        effects=sends,
-        source=SOURCE,
+        sends=lambda args: (f"{args.get('repo')}#{args.get('number')}",),
         preview=lambda args: f"Comment on {args['repo']}#{args['number']}:\n\n{args['body']}",
         input_schema=object_schema(
             ["repo", "number", "body"],

@@ -12,21 +12,19 @@ from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
 from toolreeve.connectors.google_account import GMAIL, GoogleAccount, GoogleCredential
 from toolreeve.connectors.mime import LiftedBody, decode_words, get_header, lift_bodies, parse_mail
 from toolreeve.connectors.outgoing_mail import RECIPIENT_FIELDS, all_recipients, compose, encode_raw, preview_mail
+from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.files import Files
 from toolreeve.core.result import Output
 from toolreeve.core.threads import run_interruptibly
-from toolreeve.core.tool import AnyFunctionTool, Arguments, tool
+from toolreeve.core.tool import AnyFunctionTool, Arguments
 from toolreeve.core.urls import encode_segment
-from toolreeve.tools.http import host_of, object_schema
+from toolreeve.tools.http import object_schema
 
 MAX_MAIL = 48 * 1024 * 1024
 """A mail has up to 25 MB, a third more in base64."""
 MAX_RESULTS = 100
-SOURCE = "connectors.gmail"
 _MESSAGES = "/gmail/v1/users/me/messages"
 _SHOWN = ("From", "To", "Subject", "Date")
 _ADDRESSES = {"type": "string", "x-authority": "destination"}
@@ -36,22 +34,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     account = GoogleAccount(GMAIL, urls)
     reading = _client(account, urls, "gmail.readonly")
     sending = _client(account, urls, "gmail.send")
-    host = host_of(urls.gmail)
+    service = ServiceTools("gmail", "mail", urls.gmail)
 
-    def network(_: Arguments, __: Files) -> Sequence[Effect]:
-        return (Effect(EffectKind.NET, host),)
-
-    def sends(args: Arguments, _: Files) -> Sequence[Effect]:
-        return (
-            Effect(EffectKind.NET, host),
-            *(Effect(EffectKind.SEND, each) for each in all_recipients(args, RECIPIENT_FIELDS)),
-        )
-
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="mail",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         input_schema=object_schema(
             ["query"],
             query={"type": "string", "description": "As in Gmail's search box: `from:ann is:unread newer_than:7d`."},
@@ -62,11 +47,7 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         """Search the user's mail: id, date, sender, subject and a snippet of each message, newest first."""
         return await _search(reading, ctx, query, maxResults)
 
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="mail",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         input_schema=object_schema(
             ["messageId"],
             messageId={"type": "string", "minLength": 1, "maxLength": 100, "description": "The id from gmail_search."},
@@ -88,11 +69,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
 
         return Output(data=await run_interruptibly(read), labels=PRIVATE)
 
-    @tool(
+    @service.tool(
         danger=DangerLevel.HIGH,
-        category="mail",
-        effects=sends,
-        source=SOURCE,
+        sends=partial(all_recipients, fields=RECIPIENT_FIELDS),
         preview=preview_mail,
         screen=lambda args, _: _check(args),
         input_schema=object_schema(

@@ -13,22 +13,19 @@ from typing import Any
 from toolreeve.connectors.api import ApiClient, NoCredential
 from toolreeve.connectors.catalogue import ServiceUrls
 from toolreeve.connectors.linkedin_pages import END_PAGE, JobDetail, is_blocked, parse_cards, parse_detail
+from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
-from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.core.files import Files
 from toolreeve.core.labels import UNTRUSTED
 from toolreeve.core.result import Output
-from toolreeve.core.tool import AnyFunctionTool, Arguments, tool
+from toolreeve.core.tool import AnyFunctionTool, Arguments
 from toolreeve.core.urls import parse_url
-from toolreeve.tools.http import host_of, object_schema
+from toolreeve.tools.http import object_schema
 
 PAUSE_SECONDS = 3.0
 """Between two requests."""
 PAGE = 10
 MAX_JOBS = 50
-SOURCE = "connectors.linkedin"
 _SEARCH = "/jobs-guest/jobs/api/seeMoreJobPostings/search"
 _DETAIL = "/jobs-guest/jobs/api/jobPosting/"
 _AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
@@ -63,16 +60,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         remedy="its guest pages need no login, so it blocks this machine; try again in an hour",
         extra_headers={"user-agent": _AGENT, "accept": "text/html"},
     )
-    host = host_of(urls.linkedin)
+    service = ServiceTools("linkedin", "web", urls.linkedin)
 
-    def network(_: Arguments, __: Files) -> Sequence[Effect]:
-        return (Effect(EffectKind.NET, host),)
-
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="web",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         timeout=300,
         screen=_check_limit,
         input_schema=object_schema(
@@ -117,11 +107,7 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
             data["checkedFromCards"] = ["dateSincePosted"]
         return Output(data=data, labels=UNTRUSTED)
 
-    @tool(
-        danger=DangerLevel.SAFE,
-        category="web",
-        effects=network,
-        source=SOURCE,
+    @service.tool(
         screen=_check_url,
         input_schema=object_schema(["url"], url={"type": "string", "description": "Of a job on linkedin.com."}),
     )
