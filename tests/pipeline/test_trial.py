@@ -20,10 +20,13 @@ from toolreeve.confinement import held_trials
 from toolreeve.core.call import Principal, Role, ToolCall
 from toolreeve.core.errors import ErrorCode
 from toolreeve.core.peer import PriorAnswer
+from toolreeve.core.process import ProcessRequest
 from toolreeve.core.result import ToolResult
 from toolreeve.core.trial import Confinement
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.sandbox.kernel import syscalls
+from toolreeve.sandbox.session import SandboxSession
+from toolreeve.sandbox.trials import Started, Trials
 
 RUN = "python3 - <<'EOF'\n{}\nEOF"
 """Code that the analysis cannot know."""
@@ -455,6 +458,30 @@ async def test_a_file_that_changed_meanwhile_is_not_overwritten_by_a_held_trial(
 
     assert not repeated.success
     assert (repository / "a.txt").read_text() == "by hand\n"
+
+
+async def test_a_command_that_filled_a_layer_does_not_run_on_trial_again(
+    world: World, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start = Trials.start
+
+    async def counting(trials: Trials, call: str, session: SandboxSession, request: ProcessRequest) -> Started:
+        started.append(call)
+        return await start(trials, call, session, request)
+
+    monkeypatch.setattr(Trials, "start", counting)
+    code = "open('big', 'wb').write(bytes(4 << 20))"
+    args = {"command": RUN.format(code)}
+    person = Person(agrees=True)
+    async with world.reeve(settings=world.settings(trial=Trial(layer_mb=2)), approve=person) as reeve:
+        first = await reeve.call("bash", args)
+        (repository / "big").unlink()
+        second = await reeve.call("bash", args)
+
+    assert (first.success, second.success) == (True, True)
+    assert started == [first.meta.call_id]
+    assert ["trial.layer_mb" in question.verdict.reason for question in person.questions] == [True, True]
 
 
 async def test_a_full_layer_counts_even_if_the_command_goes_on(world: World, repository: Path) -> None:

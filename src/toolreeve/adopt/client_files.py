@@ -110,6 +110,10 @@ def _classify(client: KnownClient, place: ConfigLocation, text: str, document: D
         for key, raw in servers.items():
             if (*section, key) in client.by_hand:
                 continue
+            if client.format == "yaml":
+                raw = _extension(raw)
+                if raw is None:
+                    continue
             if isinstance(raw, Mapping) and is_ourselves(raw):
                 ours.append(section)
                 continue
@@ -127,6 +131,27 @@ def _classify(client: KnownClient, place: ConfigLocation, text: str, document: D
         kept=tuple(kept),
         ours=tuple(ours),
     )
+
+
+_GOOSE_KEYS = {"cmd": "command", "args": "args", "envs": "env", "uri": "url", "headers": "headers", "cwd": "cwd"}
+_GOOSE_TYPES = {"sse": "sse", "streamable_http": "http"}
+
+
+def _extension(raw: Any) -> Mapping[str, Any] | None:
+    """An extension of goose as a server; None for one that is part of goose itself."""
+    if not isinstance(raw, Mapping) or _STARTS.isdisjoint(raw):
+        return None
+    entry: dict[str, Any] = {
+        _GOOSE_KEYS.get(str(key), str(key)): value for key, value in raw.items() if key not in _GOOSE_OWN
+    }
+    if raw.get("enabled") is False:
+        entry["disabled"] = True
+    if kind := _GOOSE_TYPES.get(str(raw.get("type"))):
+        entry["type"] = kind
+    return entry
+
+
+_GOOSE_OWN = frozenset("type name display_name description enabled bundled timeout env_keys available_tools".split())
 
 
 def _left_by_hand(client: KnownClient, value: Mapping[str, Any]) -> Iterator[KeptEntry]:

@@ -182,12 +182,10 @@ CLIENTS: Mapping[str, KnownClient] = {
             name="goose",
             title="goose",
             paths=_own(".config/goose/config.yaml"),
-            sections=(),
+            sections=(("extensions",),),
             format="yaml",
-            by_hand=(("extensions",),),
-            how_by_hand="YAML is not edited: move it to your toolreeve.toml, add an extension of type stdio with cmd"
-            " `toolreeve` and args `[mcp]`, and switch off `developer`, goose's own shell (`goose configure`)",
-            entry={},
+            own_tools="switch the extension developer off: goose configure, Toggle Extensions",
+            entry={"name": "toolreeve", "type": "stdio", "enabled": True, "timeout": 300},
         ),
     )
 }

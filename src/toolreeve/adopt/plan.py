@@ -73,9 +73,11 @@ def new_plan(
     shared: bool,
     workspace: Path | None = None,
     trust: Mapping[str, str] | None = None,
+    own_servers: bool = False,
 ) -> AdoptionPlan:
     """`own` is the user's toolreeve.toml, `command` starts us; `shared` includes the workspace's files. `workspace` is
-    for clients without a folder; None if the user's file sets one for all. `trust` is chosen by new server."""
+    for clients without a folder; None if the user's file sets one for all. `trust` is chosen by new server. With
+    `own_servers`, each client sees only the adopted servers that came from it."""
     drafts = [_draft(client, place, command, workspace, shared=shared) for client, place in places]
     names = ServerNames(_known(own))
     comments: dict[str, list[Sequence[str]]] = {}
@@ -83,16 +85,21 @@ def new_plan(
     changes: list[FileChange] = []
     personal: list[str] = []
     secrets: set[str] = set()
+    views: list[tuple[_ClientDraft, Row]] = []
     for draft in drafts:
         if isinstance(draft, Row):
             rows.append(draft)
         elif draft is not None:
             row = _row(draft, names, comments)
             rows.append(row)
-            changes.append(draft.change)
+            views.append((draft, row))
             secrets |= _secrets(draft.found)
             if not draft.found.place.shared:
                 personal += [assigned.name for _, assigned in row.adopted]
+    everything = {assigned.name for _, row in views for _, assigned in row.adopted}
+    for draft, row in views:
+        foreign = everything - {assigned.name for _, assigned in row.adopted} if own_servers else set()
+        changes.append(draft.excluding(sorted(foreign)))
     for name, choice in (trust or {}).items():
         names.added[name] = {**names.added[name], **SETTINGS[choice]}
     own_change = _own_change(own, own_text, names, comments)
@@ -114,14 +121,16 @@ class _ClientDraft:
     found: ClientFile
     remainder: Remainder
     workspace: Path | None
+    command: Sequence[str]
 
-    @property
-    def change(self) -> FileChange:
+    def excluding(self, servers: Sequence[str]) -> FileChange:
+        """The change of the file, with an entry that does not show these servers."""
+        remainder = self.remainder
+        if servers:
+            excluded = ",".join(f"-{name}" for name in servers)
+            remainder = take_servers(self.found, [*self.command, f"--tools={excluded}"])
         return FileChange(
-            path=self.found.place.path,
-            before=self.found.text,
-            after=self.remainder.text,
-            reversal=self.remainder.reversal,
+            path=self.found.place.path, before=self.found.text, after=remainder.text, reversal=remainder.reversal
         )
 
 
@@ -138,10 +147,11 @@ def _draft(
             return _unchanged_row(found)
         require_writable(place.path)
         if client.has_folder or found.ours:
-            return _ClientDraft(found=found, remainder=take_servers(found, command), workspace=None)
+            workspace = None
         if workspace is not None:
             command = [*command, "--workspace", str(workspace)]
-        return _ClientDraft(found=found, remainder=take_servers(found, command), workspace=workspace)
+        remainder = take_servers(found, command)
+        return _ClientDraft(found=found, remainder=remainder, workspace=workspace, command=command)
     except ConfigError as problem:
         return Row(client=client.title, path=place.path, problem=_describe(problem))
 

@@ -14,7 +14,7 @@ class ServersTaken:
     """Servers were removed from a client's file: their keys by section. `entry` is the section that got our entry, None
     if it had one."""
 
-    format: Literal["json", "toml"]
+    format: Literal["json", "toml", "yaml"]
     servers: tuple[tuple[KeyPath, tuple[str, ...]], ...]
     entry: KeyPath | None
     kind: Literal["taken"] = "taken"

@@ -15,9 +15,10 @@ from toolreeve.adopt.json_edit import Swap, apply_swaps, member_texts
 from toolreeve.adopt.json_style import NewMember
 from toolreeve.adopt.reversal import ServersTaken
 from toolreeve.adopt.toml_edit import with_tables_back, without_tables
+from toolreeve.adopt.yaml_edit import with_entries_back, without_entries
 from toolreeve.config.jsonc import BOM, json_document, parse_jsonc, plain
 from toolreeve.config.mcp_servers.reader import is_ourselves
-from toolreeve.core.documents import parse_toml
+from toolreeve.core.documents import parse_toml, parse_yaml
 from toolreeve.core.errors import ConfigError
 
 OURS = "toolreeve"
@@ -47,7 +48,7 @@ def take_servers(found: ClientFile, command: Sequence[str]) -> Remainder:
             f"would not start {OURS!r}: {why}", source=found.place.path, fix="change that and run this again"
         )
     reversal = ServersTaken(
-        format="toml" if found.client.format == "toml" else "json",
+        format=found.client.format,
         servers=tuple(removed.items()),
         entry=None if entry is None else home,
     )
@@ -68,6 +69,8 @@ def _keys_by_section(adoptable: Sequence[Adoptable]) -> dict[KeyPath, tuple[str,
 
 def _entry(found: ClientFile, section: KeyPath, command: Sequence[str]) -> dict[str, Any]:
     entry = {**found.client.entry, "command": command[0], "args": list(command[1:])}
+    if found.client.format == "yaml":
+        entry = {**found.client.entry, "cmd": command[0], "args": list(command[1:])}
     if found.client.command_list:
         entry = {**found.client.entry, "command": list(command)}
     siblings = _at(found.value, section)
@@ -83,6 +86,9 @@ def _replace_servers(
     if found.client.format == "toml":
         text, removed_comments = without_tables(found.text, home[0], removed.get(home, ()), entry)
         return text, {(home, name): texts for name, texts in removed_comments.items()}
+    if found.client.format == "yaml":
+        ours = None if entry is None else (OURS, entry)
+        return without_entries(found.text, home[0], removed.get(home, ()), ours), {}
     new = () if entry is None else (NewMember(key=OURS, value=entry),)
     swaps = [
         Swap(section=section, removed=removed.get(section, ()), new=new if section == home else ())
@@ -107,6 +113,11 @@ def restore_servers(now: str, before: str, taken: ServersTaken) -> tuple[str, li
     restores = [_restore(old, value, taken, section, keys) for section, keys in _sections(taken).items()]
     if taken.format == "toml":
         changed = _restore_tables(now, before, restores)
+    elif taken.format == "yaml":
+        changed = now
+        for each in restores:
+            gone = OURS if each.has_ours else None
+            changed = with_entries_back(changed, before, each.section[0], list(each.back), gone=gone)
     else:
         changed = _restore_members(now, before, value, restores)
     return changed, [key for each in restores for key in each.reassigned]
@@ -129,7 +140,9 @@ def _restore(
     former = _at(old, section)
     others = dict(_at(value, section))
     entry = others.get(OURS)
-    has_ours = section == taken.entry and isinstance(entry, Mapping) and is_ourselves(entry)
+    has_ours = (
+        section == taken.entry and isinstance(entry, Mapping) and is_ourselves({"command": entry.get("cmd"), **entry})
+    )
     if has_ours:
         del others[OURS]
     back = {key: former[key] for key in keys if key in former and key not in others}
@@ -163,7 +176,7 @@ def _restore_members(now: str, before: str, value: Mapping[str, Any], restores: 
 
 
 def _parse(text: str, taken: ServersTaken) -> Mapping[str, Any]:
-    parse = parse_toml if taken.format == "toml" else json_document
+    parse = {"toml": parse_toml, "yaml": parse_yaml, "json": json_document}[taken.format]
     document = parse(text.removeprefix(BOM), "")
     value = document.value or {}
     if not isinstance(value, Mapping):

@@ -46,14 +46,14 @@ NAMES = (
     help="How far to trust the servers: ask (default), reads or all; repeatable. Asked on a terminal if not given.",
 )
 @click.option("--search/--no-search", default=True, help="Let clients search for tools (default), or list them all.")
+@click.option("--own-servers", is_flag=True, help="Show each client only the servers that came from it.")
 @click.option("--count", is_flag=True, help="Measure the tool lists in a dry run too: starts the servers.")
 @click.option("--no-count", is_flag=True, help="Do not start the servers to measure their tool lists.")
 def adopt(names: Sequence[str], trust: Sequence[str], **flags: bool) -> int:
     """Adopt the MCP servers of other clients.
 
-    The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI, Zed, Windsurf, Qwen Code, opencode and
-    Copilot CLI move into your toolreeve.toml, and each client gets one entry that starts `toolreeve mcp`. For goose, it
-    says what to move by hand.
+    The servers of Claude Code and Desktop, Cursor, VS Code, Codex, Gemini CLI, Zed, Windsurf, Qwen Code, opencode,
+    Copilot CLI and goose move into your toolreeve.toml, and each client gets one entry that starts `toolreeve mcp`.
     """
     if flags["undo"]:
         return _undo(current(), force=flags["force"])
@@ -61,8 +61,16 @@ def adopt(names: Sequence[str], trust: Sequence[str], **flags: bool) -> int:
         raise click.UsageError("--force needs --undo")
     count = flags["count"] or not (flags["dry_run"] or flags["no_count"])
     plan = partial(make_plan, current().configuration(), names, project=flags["project"], search=flags["search"])
-    chosen = _trust(current(), plan(), trust, dry_run=flags["dry_run"])
-    return _adopt(current(), partial(plan, trust=chosen), dry_run=flags["dry_run"], search=flags["search"], count=count)
+    first = plan()
+    chosen = _trust(current(), first, trust, dry_run=flags["dry_run"])
+    own = flags["own_servers"] or (not (trust or flags["dry_run"]) and _wants_own_servers(current(), first))
+    return _adopt(
+        current(),
+        partial(plan, trust=chosen, own_servers=own),
+        dry_run=flags["dry_run"],
+        search=flags["search"],
+        count=count,
+    )
 
 
 def _trust(options: Options, plan: "AdoptionPlan", given: Sequence[str], *, dry_run: bool) -> dict[str, str]:
@@ -80,6 +88,14 @@ def _trust(options: Options, plan: "AdoptionPlan", given: Sequence[str], *, dry_
         return {name: answer for name, answer in answers.items() if answer is not None}
 
     return asyncio.run(ask())
+
+
+def _wants_own_servers(options: Options, plan: "AdoptionPlan") -> bool:
+    """Asked on a terminal where clients would see servers of others."""
+    if options.json or not on_terminal() or sum(bool(row.adopted) for row in plan.rows) < 2:
+        return False
+    meanings = {"all": "every client sees the servers of all", "own": "each sees only those that came from it"}
+    return asyncio.run(choose("Which servers do your clients see?", meanings)) == "own"
 
 
 def _question(name: str, plan: "AdoptionPlan") -> str:
@@ -129,6 +145,7 @@ def make_plan(
     project: bool,
     search: bool,
     trust: Mapping[str, str] | None = None,
+    own_servers: bool = False,
 ) -> "AdoptionPlan":
     from toolreeve.adopt.clients import CLIENTS, locate_files
     from toolreeve.adopt.plan import new_plan
@@ -148,6 +165,7 @@ def make_plan(
             shared=project,
             workspace=_default_workspace(found),
             trust=trust,
+            own_servers=own_servers,
         )
     except ConfigError as problem:
         raise ConfigError(problem.problem, source=user_file, fix=problem.fix) from None
@@ -260,8 +278,8 @@ def _consequences(plan: "AdoptionPlan") -> Iterator[str]:
 
     if len(plan.servers) > 1 or len(plan.rows) > 1:
         yield (
-            "every client now sees the servers of all clients; narrow one with `--tools NAME,…` in its entry's args"
-            " (see `toolreeve mcp --help`)"
+            "every client now sees the servers of all clients, but with --own-servers; narrow one with"
+            " `--tools NAME,…` in its entry's args (see `toolreeve mcp --help`)"
         )
     for choice, (names, how) in _by_trust(plan).items():
         if names:

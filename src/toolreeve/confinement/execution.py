@@ -147,6 +147,9 @@ class ConfinedExecution:
         """Run the call, then settle what it changed. None if it must run without layers: `meta.trial` says why, and
         nothing of it has taken effect. A trial that is held for its question does not run again."""
         call = entry.call
+        if why := self._trials().oversized.get(_command(action)):
+            entry.meta.trial = {"outcome": "impossible", "why": why}
+            return None
         held = self._take_held(action, entry)
         await self._trials().begin()
         try:
@@ -160,6 +163,8 @@ class ConfinedExecution:
             raise
         failure = ended if isinstance(ended, ToolError) else None
         if not await self._settle(action, entry, ended, held):
+            if "trial.layer_mb" in _why(entry):
+                self._trials().note_oversized(_command(action), _why(entry))
             entry.tried = ConfinedRun(ended.data, f"tried before: {_why(entry)}")
             return None
         if failure is not None:
@@ -227,6 +232,10 @@ class ConfinedExecution:
             raise
         works = entry.meta.runs is Confinement.WORK
         return self._trials().finish(entry.call.id, ended, hidden, for_real=works)
+
+
+def _command(action: Action) -> str:
+    return f"{action.spec.name} {dict(action.args)!r}"
 
 
 def _why(entry: Entry) -> str:

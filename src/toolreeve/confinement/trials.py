@@ -38,6 +38,7 @@ CACHES = (
 )
 """What common tools keep in a project and make again."""
 MAX_ASKED = 20
+MOST_OVERSIZED = 64
 RECENT_SECONDS = 0.1
 _GIT = ProcessLimits(timeout=20, processes=64, open_files=1024, output_kb=8192)
 _FULL = "No space left on device"
@@ -167,6 +168,13 @@ class TrialStage:
         self._guards = guards
         self._scratch = (*CACHES, *scratch)
         self.held = HeldTrials()
+        self.oversized: dict[str, str] = {}
+        """Calls that changed more than a layer holds, and why they run without one from then on."""
+
+    def note_oversized(self, command: str, why: str) -> None:
+        while len(self.oversized) >= MOST_OVERSIZED:
+            del self.oversized[next(iter(self.oversized))]
+        self.oversized[command] = why
 
     async def begin(self) -> None:
         """A file that this runtime has just written must not look as if it were written during the trial."""

@@ -77,7 +77,7 @@ class Toolset:
     def lists(self, spec: ToolSpec) -> bool:
         """Whether a client sees an included tool in the list without asking for it: builtin tools that another one
         covers are listed only if a word chooses them."""
-        return bool(self.chosen) or not _is_builtin(spec) or spec.name not in COVERED
+        return bool(self.chosen) or not is_builtin(spec) or spec.name not in COVERED
 
     def includes_by_name(self, spec: ToolSpec) -> bool:
         """Whether a word is the tool's own name."""
@@ -115,5 +115,5 @@ def _may_fit_later(word: ToolsetWord, servers: Collection[str]) -> bool:
     return any(word.text == server or not server or word.text.startswith(f"{server}__") for server in servers)
 
 
-def _is_builtin(spec: ToolSpec) -> bool:
+def is_builtin(spec: ToolSpec) -> bool:
     return spec.server is None and spec.source.partition(".")[0] == "toolreeve"

@@ -11,13 +11,15 @@ from toolreeve.core.action import Action
 from toolreeve.core.call import Role
 from toolreeve.core.command_settings import NO_NETWORK
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.effects import Effect, EffectKind
+from toolreeve.core.effects import CONTACTS, Effect, EffectKind
+from toolreeve.core.toolset import is_builtin
 from toolreeve.core.trial import Confinement, ObservedChanges
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import denied, floor, ruled
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
 
+_CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 _TRYING = frozenset((PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS))
 _IGNORE_FILES = ("/.gitignore", "/.git/info/exclude")
 """What git ignores is scratch, and scratch is discarded."""
@@ -104,9 +106,21 @@ def find_obstacle(action: Action, state: PolicyState) -> str:
     found = analysis_of(action)
     if found is not None and found.confinable.within is Confinement.WORK:
         return found.confinable.why
+    if found is None and (need := _declared_need(action, state)):
+        return need
     if (found is not None and found.known) or (guard := state.read_guard) is None:
         return ""
     return f"it may read what the rule {guard!r} guards"
+
+
+def _declared_need(action: Action, state: PolicyState) -> str:
+    """What a tool says it needs that no confinement gives; commands are analysed instead."""
+    for effect in action.effects:
+        if effect.kind in CONTACTS:
+            return "it needs the network"
+        if effect.kind in _CHANGES and not state.is_writable(effect.target):
+            return f"it changes {effect.target}, outside the workspace"
+    return ""
 
 
 def find_undo_obstacle(action: Action, state: PolicyState, *, network: str) -> str:
@@ -119,7 +133,10 @@ def find_undo_obstacle(action: Action, state: PolicyState, *, network: str) -> s
     found = analysis_of(action)
     if found is not None and found.confinable.within is Confinement.WORK:
         return found.confinable.why
-    if network != "none" and (found is None or not found.known):
+    if found is None and (need := _declared_need(action, state)):
+        return need
+    uses_network = is_builtin(action.spec) and (found is None or not found.known)
+    if network != "none" and uses_network:
         return f"it may use the network (commands.network = {network})"
     return ""
 

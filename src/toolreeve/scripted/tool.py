@@ -47,6 +47,7 @@ def bind_definition(definition: Definition, secret: Lookup) -> BoundTool:
         source=definition.source,
         estimated_cost=definition.estimated_cost,
         confirmation=definition.confirmation,
+        confinable=True,
     )
     return BoundTool(
         spec=spec,

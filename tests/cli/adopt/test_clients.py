@@ -1,9 +1,11 @@
 """Which clients are adopted, and what stays with them."""
 
 import json
+import tomllib
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cli.adopt.homes import CLAUDE, own, put
 from tests.cli.conftest import Shell
@@ -132,12 +134,66 @@ GOOSE = """\
 GOOSE_MODE: auto  # mine
 extensions:
   developer: {type: builtin, name: developer, enabled: true}
-  notes: {type: stdio, cmd: notes, args: [], enabled: true}
-  far: {type: streamable_http, uri: "https://example.com/mcp", enabled: true}
-  ours: {type: stdio, cmd: toolreeve, args: [mcp], enabled: true}
+  # about notes
+  notes:
+    type: stdio
+    cmd: notes
+    args:
+      - --all
+    envs: {KEY: value}
+    enabled: false
+
+  # about far
+  far: {type: streamable_http, uri: "https://example.com/mcp", enabled: true, timeout: 300}
+  memory:
+    type: platform
+    name: memory
+GOOSE_MODEL: x
 """
+
+
+def test_the_extensions_of_goose_move_and_come_back(shell: Shell) -> None:
+    path = put(shell.home / ".config/goose/config.yaml", GOOSE)
+
+    done = shell.run("adopt", "--no-count", "--json")
+    adopted = path.read_text()
+    servers = tomllib.loads((shell.home / ".config/toolreeve/toolreeve.toml").read_text())["mcp_servers"]
+    undone = shell.run("adopt", "--undo")
+
+    assert (done.status, done.json["clients"][0]["adopted"]) == (0, {"notes": "notes", "far": "far"})
+    assert servers["notes"] == {"command": "notes", "args": ["--all"], "env": {"KEY": "value"}, "enabled": False}
+    assert servers["far"] == {"url": "https://example.com/mcp", "type": "http"}
+    assert yaml.safe_load(adopted)["extensions"].keys() == {"developer", "memory", "toolreeve"}
+    assert yaml.safe_load(adopted)["extensions"]["toolreeve"]["args"][-2:] == ["mcp", "--search"]
+    assert "GOOSE_MODE: auto  # mine" in adopted
+    assert (undone.status, path.read_text()) == (0, GOOSE)
+
+
+def test_the_extensions_of_goose_come_back_into_a_file_that_was_edited_since(shell: Shell) -> None:
+    path = put(shell.home / ".config/goose/config.yaml", GOOSE)
+    shell.run("adopt", "--no-count")
+    path.write_text(path.read_text().replace("GOOSE_MODEL: x", "GOOSE_MODEL: y"))
+
+    undone = shell.run("adopt", "--undo")
+
+    expected = yaml.safe_load(GOOSE) | {"GOOSE_MODEL": "y"}
+    assert (undone.status, yaml.safe_load(path.read_text())) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    "text", ["extensions: {notes: {type: stdio, cmd: notes}}\n", "extensions:\n  notes: &n {cmd: a}\n  more: *n\n"]
+)
+def test_a_file_of_goose_that_cannot_be_changed_line_by_line_stays(shell: Shell, text: str) -> None:
+    path = put(shell.home / ".config/goose/config.yaml", text)
+
+    done = shell.run("adopt", "--no-count", "--json")
+
+    assert done.status == 1
+    assert done.json["clients"][0]["problem"]
+    assert path.read_text() == text
+
+
 BY_HAND = {
-    ".config/goose/config.yaml": (GOOSE, ["notes", "far"]),
     ".config/opencode/opencode.json": ('{"mcp": {"servers": {"s": {"type": "local", "command": ["a"]}}}}', ["s"]),
 }
 
@@ -212,3 +268,14 @@ def test_a_hook_is_shown_and_installed(installed: Shell) -> None:
     assert install_hook(found, "codex", before["codex"]["version"]) is None
     with pytest.raises(ToolreeveError, match="claude-code, codex, gemini"):
         install_hook(found, "zed", "any")
+
+
+def test_each_client_may_see_only_the_servers_that_came_from_it(shell: Shell) -> None:
+    goose = put(shell.home / ".config/goose/config.yaml", GOOSE)
+    cursor = put(shell.home / ".cursor/mcp.json", '{"mcpServers": {"shop": {"command": "shop"}}}')
+
+    done = shell.run("adopt", "--no-count", "--own-servers", "--json")
+
+    assert done.status == 0
+    assert json.loads(cursor.read_text())["mcpServers"]["toolreeve"]["args"][-1] == "--tools=-far,-notes"
+    assert yaml.safe_load(goose.read_text())["extensions"]["toolreeve"]["args"][-1] == "--tools=-shop"
