@@ -38,7 +38,7 @@ def project_code(
     environ: Mapping[str, str],
 ) -> ProjectCode | None:
     """None if nothing needs trust. `document` is the project's file, `shared` its `.mcp.json`."""
-    own = document if ("mcp_servers",) in project else None
+    own = document if {("mcp_servers",), ("a2a_agents",)} & project.keys() else None
     documents = [each for each in (shared, own) if each is not None]
     if not documents and not project:
         return None

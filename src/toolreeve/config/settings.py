@@ -73,6 +73,15 @@ class Settings:
             shape=ACP_AGENTS,
         ),
     ] = field(default_factory=dict, repr=False)
+    a2a_agents: Annotated[
+        Mapping[str, Any],
+        Field(
+            "A2A agents by name: each of their skills is a tool. They are pinned and limited like MCP servers; those "
+            "of a project are ignored until the folder is trusted (`toolreeve trust`).",
+            ProjectScope.WHEN_TRUSTED,
+            shape=SERVERS,
+        ),
+    ] = field(default_factory=dict, repr=False)
     tool_files: Annotated[
         tuple[str, ...],
         Field(

@@ -121,7 +121,7 @@ def from_settings(
     secrets = SecretSource(environ, xdg.config_home(environ) / xdg.SECRETS_FILE, settings.secrets.store)
     private = secret_values(settings.record.redact_env, environ)
     known = surroundings(environ, secrets, values[("workspace", "dir")], private)
-    servers = servers_from_code(settings.mcp_servers, known, base=cwd)
+    servers = servers_from_code(_servers_of(settings), known, base=cwd)
     return Configuration(
         settings=build(values),
         origins={setting.key: "code" for setting in setting_fields().values()},
@@ -137,6 +137,12 @@ def from_settings(
         mcp_servers=tuple(servers.specs),
         mcp_problems=tuple(servers.problems),
     )
+
+
+def _servers_of(settings: Settings) -> Any:
+    if not settings.a2a_agents:
+        return settings.mcp_servers
+    return {"mcp_servers": settings.mcp_servers, "a2a_agents": settings.a2a_agents}
 
 
 def _server_notices(servers: Servers) -> tuple[str, ...]:

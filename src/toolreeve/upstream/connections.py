@@ -87,6 +87,8 @@ class Connections:
             self.main = await self._open_http_or_sse(timeout)
         elif self._spec.kind == "sse":
             self.main = await self._open_sse(timeout)
+        elif self._spec.kind == "a2a":
+            self.main = await self._open(Era.LEGACY, timeout, self._on_lost)
         else:
             self.main = await self._open_legacy_or_modern(timeout)
         replaced = self._sessions.get(self.main.era)
@@ -159,7 +161,7 @@ class Connections:
             return session
 
     async def _try_era(self, era: Era, timeout: float) -> UpstreamSession | None:
-        if self._kind == "sse":
+        if self._kind in ("sse", "a2a"):
             return None
         try:
             return await self._open(era, timeout, None)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from toolreeve.core.danger import DangerLevel
 
-Kind = Literal["stdio", "http", "sse"]
+Kind = Literal["stdio", "http", "sse", "a2a"]
 CONNECT_TIMEOUT = 30.0
 BEHIND = "BEHIND_TOOLREEVE"
 """Environment variable of every server outside the sandbox. A `toolreeve mcp` that finds it starts no servers: it may

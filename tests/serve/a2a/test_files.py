@@ -96,7 +96,7 @@ async def test_an_image_that_a_tool_read_is_a_file_of_the_artifact(world: World)
         sent = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "/read_file path=a.png"}]}
         answer = await post(server, "SendMessage", {"message": sent}, **VERSION)
 
-    part = answer["result"]["task"]["artifacts"][0]["parts"][-1]
+    part = answer["result"]["task"]["artifacts"][0]["parts"][0]
     assert (base64.b64decode(part["raw"]), part["mediaType"]) == (pixel, "image/png")
 
 

@@ -39,6 +39,7 @@ async def test_a_message_that_is_sent_again_runs_once_and_gets_the_same_task(wor
     async with serving(world.reeve(tools=[count])) as server:
         first = sent("m", {"text": "/count"})
         answers = await asyncio.gather(*(post(server, "SendMessage", first, **VERSION) for _ in range(5)))
+        streamed = await post(server, "SendStreamingMessage", first, **VERSION)
         other = await post(server, "SendMessage", sent("m", {"text": "/calculate expression=1"}), **VERSION)
         bob = await server.token(UserRole.OPERATOR, "bob")
         of_bob = await post(server, "SendMessage", first, **VERSION, **bob)
@@ -46,7 +47,8 @@ async def test_a_message_that_is_sent_again_runs_once_and_gets_the_same_task(wor
     tasks = [each["result"]["task"] for each in answers]
     assert len({task["id"] for task in tasks}) == 1
     assert {task["status"]["state"] for task in tasks} == {"TASK_STATE_COMPLETED"}
-    assert "was used for another message" in other["error"]["message"]
+    assert streamed["result"]["task"] == tasks[0]
+    assert other["result"]["task"]["artifacts"][0]["parts"][0]["text"] == "1"
     assert of_bob["result"]["task"]["id"] != tasks[0]["id"]
     assert ran == [1, 1]
 

@@ -10,10 +10,12 @@ from typing import Any
 
 from toolreeve.config.mcp_servers.schema import SERVER
 
+A2A_AGENTS = ("a2a_agents",)
 SECTIONS: Sequence[tuple[str, ...]] = (
     ("mcpServers",),
     ("McpServers",),
     ("mcp_servers",),
+    A2A_AGENTS,
     ("servers",),
     ("context_servers",),
     ("mcp", "servers"),

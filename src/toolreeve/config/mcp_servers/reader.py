@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from toolreeve.config.mcp_servers.dialects import OWN, SECTIONS, plain
+from toolreeve.config.mcp_servers.dialects import A2A_AGENTS, OWN, SECTIONS, plain
 from toolreeve.config.mcp_servers.expansion import Expander, Surroundings
 from toolreeve.config.mcp_servers.names import server_name
 from toolreeve.config.mcp_servers.resolver import Rejected, resolve
@@ -94,7 +94,14 @@ def sections(document: Any) -> Iterator[tuple[KeyPath, Any]]:
         for key in path:
             section = section.get(key) if isinstance(section, Mapping) else None
         if section is not None:
-            yield path, section
+            yield path, _with_type(section) if path == A2A_AGENTS else section
+
+
+def _with_type(section: Any) -> Any:
+    """A2A agents are servers of that type."""
+    if not isinstance(section, Mapping):
+        return section
+    return {name: {**raw, "type": "a2a"} if isinstance(raw, Mapping) else raw for name, raw in section.items()}
 
 
 def entries(section: Any, path: KeyPath) -> Iterator[ServerEntry]:

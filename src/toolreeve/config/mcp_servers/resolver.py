@@ -75,7 +75,7 @@ def _kind(entry: Mapping[str, Any]) -> Kind:
         raise Rejected("has both a command and a url", "keep one of them")
     if not has_command and not has_url:
         raise Rejected("has neither a command nor a url", "add one of them")
-    if (kind == "stdio" and has_url) or (kind in ("http", "sse") and has_command):
+    if (kind == "stdio" and has_url) or (kind in ("http", "sse", "a2a") and has_command):
         raise Rejected(f"is {kind!r}, which does not go with a {'url' if has_url else 'command'}", "drop it", ("type",))
     if kind is None:
         return "stdio" if has_command else "http"

@@ -35,8 +35,8 @@ SERVER: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "type": {
-            "enum": ["stdio", "http", "sse"],
-            "description": "Transport; by default stdio with a command, http with a url.",
+            "enum": ["stdio", "http", "sse", "a2a"],
+            "description": "Transport; by default stdio with a command, http with a url. a2a: an agent, not a server.",
         },
         "command": _text("The program that runs the server."),
         "args": _texts("Its arguments."),

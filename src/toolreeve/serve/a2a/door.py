@@ -53,6 +53,8 @@ WELL_KNOWN = "/.well-known/agent-card.json"
 MEDIA_TYPES = ("application/json", "application/a2a+json")
 VERSIONS = ("", "0.3", "1.0")
 SWEEP_SECONDS = 30.0
+UNSUPPORTED_MEDIA_TYPE = 415
+"""What the specification wants where the SDK has 400."""
 _TOO_MANY = "too many requests of this user in a minute (a2a.requests_per_minute)"
 _logger = logging.getLogger(__name__)
 
@@ -209,6 +211,8 @@ def _guarded(route: Route) -> Route:
                 await _read(request)
         except A2AError as problem:
             payload = build_rest_error_payload(problem)
+            if isinstance(problem, ContentTypeNotSupportedError):
+                payload["error"]["code"] = UNSUPPORTED_MEDIA_TYPE
             return JSONResponse(payload, payload["error"]["code"])
         response: Response = await route.endpoint(request)
         return response

@@ -5,6 +5,7 @@ Every user sees their own tasks only: another's is as unknown as one that does n
 
 import base64
 import binascii
+import hashlib
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,6 @@ from toolreeve.record.webhooks import Webhook
 from toolreeve.serve.a2a.board import TaskBoard, event_of, read_task
 from toolreeve.serve.a2a.card import new_card
 from toolreeve.serve.a2a.development import is_activated
-from toolreeve.serve.a2a.files import without_content
 from toolreeve.serve.a2a.messages import RequestedCall, read_answer, read_calls
 from toolreeve.serve.a2a.push import PushConfigs, number_of
 from toolreeve.serve.a2a.push_settings import of_message
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from toolreeve.serve.mcp.http import ToolViews
 
 MESSAGES = uuid.UUID("6f1c1c8e-3a53-4d0e-9f55-0d5b1f4f7a21")
-"""Names the tasks: the same message of the same user is the same task, however often it is sent."""
 PAGE = 50
 MAX_PAGE = 100
 MAX_RETRIES = 5
@@ -99,6 +98,8 @@ class TaskHandler(RequestHandler):
     ) -> AsyncGenerator[Any, None]:
         row = await self._receive(params, context)
         yield read_task(row)
+        if row.ended or row.question:
+            return
         async for response in self.board.follow(row.id, row.last):
             yield event_of(response)
             if response.status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED:
@@ -234,9 +235,9 @@ class TaskHandler(RequestHandler):
             raise InvalidParamsError(message="the role of a message to an agent is ROLE_USER")
         if message.task_id:
             return await self._continue(message, credential)
-        number = str(uuid.uuid5(MESSAGES, f"{credential.principal.user}\0{message.message_id}"))
+        number = task_number(credential.principal.user, message)
         if (known := await self.board.table.find(number)) is not None:
-            return _repeated(known, message)
+            return known
         message.context_id = message.context_id or str(uuid.uuid4())
         limit = self.reeve.configuration.settings.a2a.max_file_bytes
         requested = read_calls(message, max_file_bytes=limit, agents=self._agents(credential))
@@ -250,7 +251,7 @@ class TaskHandler(RequestHandler):
             process=self.reeve.internals.journal.process,
         )
         if row is None:
-            return _repeated(await self.find(number, credential), message)
+            return await self.find(number, credential)
         if params.configuration.HasField("task_push_notification_config"):
             await self._push_or_end(row, params.configuration.task_push_notification_config)
         self.turns.start(row)
@@ -328,12 +329,11 @@ def _shown(row: TaskRow, wanted: SendMessageConfiguration | GetTaskRequest | Lis
     return task
 
 
-def _repeated(row: TaskRow, message: Message) -> TaskRow:
-    """Raises InvalidParamsError if it is another message under the same id."""
-    first = read_task(row).history[0]
-    if list(first.parts) != without_content(message.parts):
-        raise InvalidParamsError(message=f"the messageId {message.message_id!r:.80} was used for another message")
-    return row
+def task_number(user: str, message: Message) -> str:
+    """The same message of the same user is the same task, however often it is sent."""
+    content = Message(message_id=message.message_id, context_id=message.context_id, parts=message.parts)
+    digest = hashlib.sha256(content.SerializeToString(deterministic=True)).hexdigest()
+    return str(uuid.uuid5(MESSAGES, f"{user}\0{digest}"))
 
 
 def _shown_config(row: TaskRow, hook: Webhook) -> TaskPushNotificationConfig:

@@ -23,14 +23,14 @@ def data_part(value: Any) -> Part:
 
 
 def new_artifact(number: str, result: ToolResult) -> Artifact:
-    """The result of the call that the caller named `number`: text, data, and files."""
+    """The result of the call that the caller named `number`: files first; then its text and its data, what is
+    meant by the output before the other."""
     files = files_of(result.meta.images, result.meta.raw)
     data = {"error": result.error.to_dict()} if isinstance(result, Failed) else dict(result.data)
-    artifact = Artifact(
-        artifact_id=number,
-        name=result.meta.tool,
-        parts=[Part(text=result.to_text(), media_type="text/plain"), data_part(data), *files],
-    )
+    shown = [Part(text=result.to_text(), media_type="text/plain"), data_part(data)]
+    if not isinstance(result, Failed) and result.outcome.main is None:
+        shown.reverse()
+    artifact = Artifact(artifact_id=number, name=result.meta.tool, parts=[*files, *shown])
     artifact.metadata.update({"success": result.success, "callId": result.meta.call_id})
     return artifact
 

@@ -40,8 +40,8 @@ def new_http_transport(
     authorize: "Authorize | None" = None,
     scrubber: Scrubber | None = None,
 ) -> Transport:
-    """The transport of an http or sse server; `scrubber` learns the tokens of a login. Raises ServerUnavailable for a
-    configuration that cannot work."""
+    """The transport of an http, sse or a2a server; `scrubber` learns the tokens of a login. Raises ServerUnavailable
+    for a configuration that cannot work."""
     from toolreeve.upstream.oauth.authorization import new_authorization
 
     client = HttpClient(spec.url or "", spec.headers, http=http)
@@ -50,9 +50,12 @@ def new_http_transport(
 
 
 def transport_over(client: "HttpClient", kind: Kind) -> Transport:
+    from toolreeve.upstream.transports.a2a import A2aTransport
     from toolreeve.upstream.transports.sse import SseTransport
     from toolreeve.upstream.transports.streamable_http import StreamableHttpTransport
 
+    if kind == "a2a":
+        return A2aTransport(client)
     return SseTransport(client) if kind == "sse" else StreamableHttpTransport(client)
 
 

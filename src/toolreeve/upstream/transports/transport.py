@@ -5,14 +5,14 @@ A transport does not interpret the messages. It bounds what it receives and what
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from toolreeve.core.mcp import RpcError
 from toolreeve.core.secrets.scrubber import Scrubber
 from toolreeve.rpc.messages import Message
+from toolreeve.upstream.server_spec import Kind as Kind
 from toolreeve.upstream.server_spec import ServerSpec
 
-Kind = Literal["stdio", "http", "sse"]
 OnMessage = Callable[[Message], None]
 OnLost = Callable[[str], None]
 
