@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    a2a_bench,
     agent_day,
     agent_loop,
     commit_bench,
@@ -44,6 +45,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "agent": agent_loop.agent_loops,
     "scripted": scripted.scripted,
     "workers": worker_bench.workers,
+    "a2a": a2a_bench.a2a,
     "mcp": compare.protocol,
 }
 RESULTS = Path(__file__).parent / "results" / "latest.json"

@@ -4,8 +4,12 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from a2a.client import Client
 from a2a.types import CancelTaskRequest, GetTaskRequest, SubscribeToTaskRequest, Task, TaskState
@@ -13,6 +17,7 @@ from a2a.types import CancelTaskRequest, GetTaskRequest, SubscribeToTaskRequest,
 from tests.serve.a2a.agents import connected, post, send, stream, tool_call
 from tests.serve.api.api_server import ApiServer, serving
 from tests.world import World
+from toolreeve.config import State
 from toolreeve.core.call import Principal, Role
 from toolreeve.serve.tokens import AccessScope
 
@@ -207,6 +212,63 @@ async def test_a_call_that_a_killed_process_had_begun_is_not_repeated(world: Wor
     assert "may have taken effect" in row["status"]["message"]["parts"][0]["text"]
     assert task is not None
     assert task.ended
+
+
+async def test_a_parked_task_of_a_killed_server_is_found_and_its_call_runs_once(world: World, tmp_path: Path) -> None:
+    """`toolreeve serve` is killed with SIGKILL while a person decides, and started again."""
+    place = {"XDG_STATE_HOME": str(world.state), "XDG_CONFIG_HOME": str(tmp_path / "config"), "HOME": str(tmp_path)}
+    said = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": WRITE}]}}
+    async with serve_process(world, place) as (process, http):
+        asked = (await rpc(http, "SendMessage", said))["task"]
+        process.kill()
+        await process.wait()
+    settings = world.settings(state=State(dir=str(world.state / "toolreeve")))
+    async with world.reeve(settings=settings) as other:
+        (question,) = (await other.approvals.list()).items
+        before = await other.internals.store.tasks.find(asked["id"])
+        async with serve_process(world, place) as (_, http):
+            found = await rpc(http, "GetTask", {"id": asked["id"]})
+            by = Principal(user="pat", role=Role.ADMIN)
+            await other.approvals.decide(question["id"], answer="allow", by=by, dead_time=0)
+            for _ in range(400):
+                task = await rpc(http, "GetTask", {"id": asked["id"]})
+                if task["status"]["state"] == "TASK_STATE_COMPLETED":
+                    break
+                await asyncio.sleep(0.02)
+            repeated = (await rpc(http, "SendMessage", said))["task"]
+        records = await other.audit.list(limit=50)
+
+    assert before is not None
+    assert (before.question, found["status"]["state"]) == (question["id"], "TASK_STATE_INPUT_REQUIRED")
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert (repeated["id"], repeated["artifacts"]) == (task["id"], task["artifacts"])
+    assert len([each for each in records if each.kind == "call" and each.body["success"] is True]) == 1
+    assert (world.workspace / "a.txt").read_text() == "written"
+
+
+@asynccontextmanager
+async def serve_process(
+    world: World, env: Mapping[str, str]
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx2.AsyncClient]]:
+    """`toolreeve serve`, and a client at its address."""
+    command = (sys.executable, "-m", "toolreeve", "serve", "--port", "0", "--workspace", str(world.workspace))
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **env}, stderr=pipe)
+    assert process.stderr is not None
+    try:
+        line = await asyncio.wait_for(process.stderr.readline(), 60)
+        url = line.decode().split()[3].removesuffix("/mcp,")
+        async with httpx2.AsyncClient(base_url=url, timeout=20) as client:
+            yield process, client
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+async def rpc(http: httpx2.AsyncClient, method: str, params: Any) -> Any:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return (await http.post("/a2a", json=body, headers={"a2a-version": "1.0"})).json()["result"]
 
 
 async def test_a_token_that_was_revoked_meanwhile_continues_nothing(world: World) -> None:
