@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolreeve.cli.options import CliCommand, Options, current
-from toolreeve.cli.output import note
+from toolreeve.cli.output import count, note
 from toolreeve.cli.toolset_options import toolset_options
 
 if TYPE_CHECKING:
@@ -102,8 +102,11 @@ async def _serve(
         if not has_a2a():
             note(A2A_MISSING)
         note(f"record in {runtime.audit.place}")
+        workers = options.configuration().settings.workers
+        if workers.pools:
+            note(f"{count(len(workers.pools), 'worker pool')}: {', '.join(workers.pools)}, through NATS")
         note(f"at most {', '.join(describe(limits, shares=options.verbose))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")
         with announce(Path(options.configuration().settings.state.dir), url):
-            await HttpServer(application, limits).serve([place])
+            await HttpServer(application, limits, grace=chosen.drain_seconds).serve([place])

@@ -1,18 +1,13 @@
 """`toolreeve workers`: lists workers, makes pool keys and the NATS configuration."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from toolreeve.cli.options import CliGroup, current
-from toolreeve.cli.output import note, print_json, print_table, print_text
+from toolreeve.cli.output import count, note, print_json, print_table, print_text
 from toolreeve.cli.record import format_time
 from toolreeve.core.errors import ExitStatus
-
-if TYPE_CHECKING:
-    from toolreeve.execution.workers.registry import WorkerStatus
 
 COLUMNS = ("pool", "worker", "state", "running", "version", "since")
 
@@ -31,41 +26,25 @@ def list_() -> int:
 
 
 def _list() -> int:
-    from toolreeve.runtime.remote import nats_settings
+    from toolreeve.runtime.remote import find_fleet
 
-    settings = nats_settings(current().configuration())
-    found, waiting = asyncio.run(_find())
+    configuration = current().configuration()
+    found = asyncio.run(find_fleet(configuration))
     if current().json:
-        print_json({"nats": settings.place, "workers": [each.to_dict() for each in found], "waiting": waiting})
+        print_json(found.to_dict())
         return ExitStatus.OK
     rows = [
         (each.pool, each.name, each.state, f"{each.running}/{each.capacity}", each.version, format_time(each.since))
-        for each in found
+        for each in found.workers
     ]
     if rows:
         print_table(current(), COLUMNS, rows)
-    for pool in current().configuration().settings.workers.pools:
-        if not any(each.pool == pool for each in found):
+    for pool, waiting in found.waiting.items():
+        if not any(each.pool == pool for each in found.workers):
             note(f"pool {pool!r} has no worker: start one with `toolreeve worker --pool {pool}`")
-        if waiting.get(pool):
-            note(f"pool {pool!r}: {waiting[pool]} calls wait")
+        if waiting:
+            note(f"pool {pool!r}: {count(waiting, 'call')} waiting")
     return ExitStatus.OK
-
-
-async def _find() -> "tuple[Sequence[WorkerStatus], dict[str, int]]":
-    from toolreeve.execution.workers.link import NatsLink
-    from toolreeve.execution.workers.registry import count_waiting, list_workers
-    from toolreeve.runtime.remote import nats_settings
-
-    configuration = current().configuration()
-    link = NatsLink(nats_settings(configuration), name="toolreeve workers")
-    await link.connect()
-    try:
-        pools = list(configuration.settings.workers.pools)
-        await link.prepare(pools)
-        return await list_workers(link), await count_waiting(link, pools)
-    finally:
-        await link.close()
 
 
 @workers.command()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolreeve.core.call import new_id
+from toolreeve.core.errors import ToolError
 from toolreeve.record.journal import GOVERNOR
 from toolreeve.runtime.calls_in_flight import CallsInFlight
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.core.action import Action
     from toolreeve.core.verdict import Verdict
+    from toolreeve.execution.workers.registry import FleetStatus
     from toolreeve.runtime.assembly import Assembly
     from toolreeve.runtime.policy_review import PolicyReview
     from toolreeve.upstream.server_spec import ServerSpec
@@ -46,6 +48,25 @@ class Internals:
     def pins(self) -> "Pins":
         """The tools of MCP servers as first seen, and which have changed since."""
         return self._parts.upstream.pins
+
+    async def fleet(self) -> "FleetStatus | None":
+        """The workers of this gateway; None if it has none. Raises ToolError(WORKER_UNAVAILABLE)."""
+        if self._parts.remote is None:
+            return None
+        from toolreeve.execution.workers.registry import read_fleet
+
+        return await read_fleet(await self._parts.remote.connect(), self._parts.remote.pools.names)
+
+    async def unready(self) -> list[str]:
+        """The parts that calls need and that do not work now."""
+        found = [] if self.store.healthy else ["record"]
+        if self._parts.remote is not None:
+            try:
+                link = await self._parts.remote.connect()
+            except ToolError:
+                return [*found, "workers"]
+            found += [] if link.client.is_connected else ["workers"]
+        return found
 
     async def spend(self, dollars: float) -> bool:
         """Charge the budget for what is no tool call, such as a model's turn. False once the limit is exceeded; it is

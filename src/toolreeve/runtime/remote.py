@@ -10,8 +10,9 @@ from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.toolset import read_toolset
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.limiters import Limiters
-from toolreeve.execution.workers.link import NatsSettings
+from toolreeve.execution.workers.link import NatsLink, NatsSettings
 from toolreeve.execution.workers.pools import Pool, Pools
+from toolreeve.execution.workers.registry import FleetStatus, read_fleet
 from toolreeve.execution.workers.remote import RemoteExecutor, ReportTo
 from toolreeve.execution.workers.signing import PoolKey, read_key
 
@@ -46,6 +47,18 @@ def share_limiters(limiters: Limiters, remote: RemoteExecutor) -> Limiters:
         breakers=SharedBreakers(state, time.time),
         rates=SharedRates(state),
     )
+
+
+async def find_fleet(configuration: Configuration) -> FleetStatus:
+    """The workers of the configured pools. Raises ToolError(WORKER_UNAVAILABLE)."""
+    pools = list(configuration.settings.workers.pools)
+    link = NatsLink(nats_settings(configuration), name="toolreeve")
+    await link.connect()
+    try:
+        await link.prepare(pools)
+        return await read_fleet(link, pools)
+    finally:
+        await link.close()
 
 
 def nats_settings(configuration: Configuration) -> NatsSettings:

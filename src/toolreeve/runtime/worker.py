@@ -57,7 +57,7 @@ async def run_worker(
 def _worker_configuration(configuration: Configuration, pool: str) -> Configuration:
     """Without policy and workers, and with a state directory of its own. Raises ConfigError for a shared database."""
     settings = configuration.settings
-    if getattr(settings.state, "url", ""):
+    if settings.state.url:
         raise ConfigError(
             "a worker needs no database, and must not have the credentials of one",
             source=configuration.origins.get("state.url", "code"),

@@ -21,7 +21,7 @@ NONCE = "__CSP_NONCE__"
 OIDC_LOGIN = "__OIDC_LOGIN__"
 """In `index.html`, replaced with where a login with the OpenID provider begins; empty without one."""
 _YEAR = "public, max-age=31536000, immutable"
-_OWN = ("/api", "/mcp", "/metrics", "/health", "/login", "/approve", "/a2a", "/streaming", "/.well-known")
+_OWN = ("/api", "/mcp", "/metrics", "/health", "/ready", "/login", "/approve", "/a2a", "/streaming", "/.well-known")
 _NO_BUILD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Toolreeve</title></head><body>
 <h1>Toolreeve is running</h1>

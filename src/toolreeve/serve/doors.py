@@ -157,11 +157,22 @@ def _public_routes(services: ApiServices, oidc: OidcSettings | None) -> list[Bas
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
+    async def ready(_: Request) -> Response:
+        """Names parts only: it is answered without a token."""
+        missing = await services.reeve.internals.unready()
+        status = 503 if missing else 200
+        return JSONResponse({"status": "unavailable" if missing else "ready", "missing": missing}, status)
+
     login = Login(services.reeve.internals.store.credentials, services.now, services.refresh_tokens)
     logins = [*login.routes(), *ApprovalPage(services.reeve.approvals).routes()]
     if oidc is not None:
         logins += OidcLogin(oidc, login, services.reeve.internals.http, services.now).routes()
-    return [Route("/health", health), *logins, *ConsoleFiles(oidc_login=OIDC_START if oidc else "").routes()]
+    return [
+        Route("/health", health),
+        Route("/ready", ready),
+        *logins,
+        *ConsoleFiles(oidc_login=OIDC_START if oidc else "").routes(),
+    ]
 
 
 async def _follow_tokens(services: ApiServices) -> None:

@@ -1196,6 +1196,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the workers of all pools.
+         * @description Needs the scope `read`.
+         */
+        get: operations["list_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2771,6 +2791,42 @@ export interface components {
             last_status: number | null;
             /** Last At */
             last_at: number | null;
+        };
+        /**
+         * WorkerList
+         * @description `nats` is where they are reached, empty if no pools are configured; `waiting` are the calls that no worker has
+         *     taken yet, by pool.
+         */
+        WorkerList: {
+            /** Nats */
+            nats: string;
+            /** Workers */
+            workers: components["schemas"]["WorkerRow"][];
+            /** Waiting */
+            waiting: {
+                [key: string]: number;
+            };
+        };
+        /** WorkerRow */
+        WorkerRow: {
+            /** Name */
+            name: string;
+            /** Pool */
+            pool: string;
+            /** Host */
+            host: string;
+            /** Pid */
+            pid: number;
+            /** Version */
+            version: string;
+            /** State */
+            state: string;
+            /** Capacity */
+            capacity: number;
+            /** Running */
+            running: number;
+            /** Since */
+            since: number;
         };
     };
     responses: never;
@@ -5340,6 +5396,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Replayed"];
+                };
+            };
+            /** @description The error */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+            /** @description The error */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDetails"];
+                };
+            };
+        };
+    };
+    list_workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerList"];
                 };
             };
             /** @description The error */

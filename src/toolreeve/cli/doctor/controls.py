@@ -174,6 +174,29 @@ def check_serve_limits(_: Options, found: "Configuration") -> Iterator[Check]:
     yield Check("control", "serve limits", Status.OK, "; ".join(describe(read_limits(found.settings.serve))))
 
 
+def check_workers(_: Options, found: "Configuration") -> Iterator[Check]:
+    """Only if [workers] is set: NATS answers, and each pool has workers of this version."""
+    pools = found.settings.workers.pools
+    if not pools:
+        return
+    from importlib.metadata import version
+
+    from toolreeve.runtime.remote import find_fleet
+
+    fleet = asyncio.run(find_fleet(found))
+    yield Check("workers", "nats", Status.OK, f"{fleet.nats}; limits are {found.settings.workers.limits}")
+    for pool in pools:
+        here = [each for each in fleet.workers if each.pool == pool]
+        others = sorted({each.version for each in here} - {version("toolreeve")})
+        text = f"{len(here)} workers, {fleet.waiting[pool]} calls waiting"
+        if not here:
+            yield Check("workers", pool, Status.WARN, text, fix=f"start `toolreeve worker --pool {pool}`")
+        elif others:
+            yield Check("workers", pool, Status.WARN, f"{text}; version {', '.join(others)}", fix="use one version")
+        else:
+            yield Check("workers", pool, Status.OK, text)
+
+
 CONTROLS: Mapping[str, Callable[[Options, "Configuration"], Iterator[Check]]] = {
     "files": check_files,
     "sandbox": check_sandbox,
@@ -181,4 +204,5 @@ CONTROLS: Mapping[str, Callable[[Options, "Configuration"], Iterator[Check]]] = 
     "record": check_record,
     "serve limits": check_serve_limits,
     "servers": check_servers,
+    "workers": check_workers,
 }

@@ -38,6 +38,10 @@ class Serve:
             shape={"type": "object", "anyOf": [{"maxProperties": 0}, OIDC]},
         ),
     ] = field(default_factory=dict)
+    drain_seconds: Annotated[
+        float,
+        Field("Seconds that running requests have to end after SIGTERM.", ProjectScope.NEVER, at_least=0),
+    ] = 5.0
     allowed_hosts: Annotated[
         tuple[str, ...],
         Field("Host names that requests may use, in addition to those of this machine.", ProjectScope.NEVER),

@@ -1,12 +1,30 @@
 """Registry of workers: who serves which pool, as they say themselves."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.execution.workers.link import NatsLink
 from toolreeve.execution.workers.wire import REGISTRY, STREAMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetStatus:
+    """`waiting` are the calls that no worker has taken yet, by pool."""
+
+    nats: str
+    workers: Sequence["WorkerStatus"]
+    waiting: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"nats": self.nats, "workers": [each.to_dict() for each in self.workers], "waiting": dict(self.waiting)}
+
+
+async def read_fleet(link: NatsLink, pools: Sequence[str]) -> FleetStatus:
+    """Raises ToolError(WORKER_UNAVAILABLE)."""
+    found = await _list_workers(link)
+    return FleetStatus(nats=link.settings.place, workers=found, waiting=await _count_waiting(link, pools))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +45,7 @@ class WorkerStatus:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-async def list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
+async def _list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
     """By pool and name. Raises ToolError(WORKER_UNAVAILABLE)."""
     from nats.js.errors import BucketNotFoundError, KeyNotFoundError, NoKeysError
 
@@ -55,7 +73,7 @@ def _read(key: str, content: bytes) -> WorkerStatus:
     return WorkerStatus(name=name, pool=pool, **shown)
 
 
-async def count_waiting(link: NatsLink, pools: Sequence[str]) -> dict[str, int]:
+async def _count_waiting(link: NatsLink, pools: Sequence[str]) -> dict[str, int]:
     """Calls that no worker has taken yet, by pool."""
     waiting: dict[str, int] = {}
     for pool in pools:

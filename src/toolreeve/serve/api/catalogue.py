@@ -18,6 +18,7 @@ from toolreeve.serve.api.system import system
 from toolreeve.serve.api.tokens import tokens
 from toolreeve.serve.api.tools import tools
 from toolreeve.serve.api.webhooks import webhooks
+from toolreeve.serve.api.workers import workers
 
 about = Endpoints("about")
 
@@ -42,6 +43,7 @@ TOPICS = (
     servers,
     tokens,
     webhooks,
+    workers,
     events,
 )
 """Of two that match a path, the first one answers: `/calls/histogram` precedes `/calls/{call_id}`."""
