@@ -84,6 +84,17 @@ class Person:
         finally:
             process.communicate(timeout=30)
 
+    def cli(self, *args: str) -> str:
+        """What a command of the same user prints."""
+        process = self.start(*args)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err.decode()
+        return out.decode()
+
+    @contextmanager
+    def nothing(self) -> Iterator[None]:
+        yield
+
     async def records(self, **wanted: Any) -> list[AuditRecord]:
         store = Store(self.home / ".local/state/toolreeve/toolreeve.db", read_only=True)
         await store.start()

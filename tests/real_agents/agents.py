@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,11 @@ class RealAgent(ABC):
 
     def run(self, place: Place, model: ScriptedModel) -> subprocess.CompletedProcess[str]:
         self.configure(place, model)
+        return self.start(place, model, self.arguments(place))
+
+    def start(self, place: Place, model: ScriptedModel, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [PROGRAMS / self.name, *self.arguments(place)],
+            [PROGRAMS / self.name, *arguments],
             cwd=place.workspace,
             env={**place.environment(), **self.environment(model)},
             stdin=subprocess.DEVNULL,

@@ -100,7 +100,7 @@ async def _load_and_serve(
         view = new_view(reeve, tools=tools, search=search, role=reeve.principal.role)
     except ToolreeveError as problem:
         raise click.UsageError(str(problem)) from None
-    async with reeve, serve_hooks(configuration, reeve.internals.journal, reeve.internals.flow):
+    async with reeve, serve_hooks(configuration, reeve.internals.journal, reeve.internals.flow, reeve.approvals.store):
         handlers = new_handlers(reeve)
         service.connection.hand_over(handlers, view)
         responder.complete(handlers, view)

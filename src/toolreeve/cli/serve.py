@@ -93,7 +93,9 @@ async def _serve(
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     async with (
         runtime,
-        serve_hooks(options.configuration(), runtime.internals.journal, runtime.internals.flow),
+        serve_hooks(
+            options.configuration(), runtime.internals.journal, runtime.internals.flow, runtime.approvals.store
+        ),
         new_application(
             runtime, access, views, limits, inbox=inbox, oidc=oidc, setup=new_local_setup(options)
         ) as application,

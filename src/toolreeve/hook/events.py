@@ -55,6 +55,11 @@ def is_prompt(client: str, event: Event) -> bool:
     return event["hook_event_name"] == PROMPT_EVENTS[client]
 
 
+def cannot_ask(client: str, event: Event) -> bool:
+    """Whether the client has no way to ask its user because of this event."""
+    return client == "codex" and event["hook_event_name"] == "PreToolUse"
+
+
 def answer(client: str, event_name: str, decision: str, reason: str) -> str:
     """What to print for a decision: allow, ask, deny, or `none` to leave it to the client. Empty means nothing."""
     if decision == "none" or (client == "codex" and event_name == "PreToolUse" and decision == "allow"):

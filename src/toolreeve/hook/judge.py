@@ -66,6 +66,11 @@ class Judge:
     def close(self) -> None:
         self._files.close()
 
+    @property
+    def version(self) -> str:
+        """Of the policy: an answer to a question does not outlive it."""
+        return self._policy().version
+
     def judge(self, request: ClientRequest) -> Sequence[JudgedCall]:
         """Every call of ours that the client's stands for, with its verdict; the strictest counts."""
         return self.judge_calls(translate(request.tool, request.args, cwd=request.cwd), request)
@@ -146,12 +151,15 @@ def _with_real_path(call: ClientCall) -> ClientCall:
     return ClientCall(call.tool, {**call.args, "path": realpath(path)})
 
 
-async def record_judged(journal: Journal, judged: JudgedCall, outcome: Failure | None = None) -> None:
+async def record_judged(
+    journal: Journal, judged: JudgedCall, outcome: Failure | None = None, *, approved_by: str = ""
+) -> None:
     """What was allowed has no outcome: the client runs it, and does not say how it ended."""
     entry = Entry(judged.action.call, at=time.time(), started=0.0)
     entry.action = judged.action
     entry.meta.tool = judged.action.spec.name
     entry.meta.verdict = judged.verdict
+    entry.meta.approved_by = approved_by or None
     entry.shadow = judged.shadow
     if judged.verdict.decision is Decision.DENY:
         outcome = Failure(ErrorCode.DENIED, judged.verdict.reason)

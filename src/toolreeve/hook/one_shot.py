@@ -17,6 +17,7 @@ from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.hook.service import Answer, HookService, load_for_hook
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
+from toolreeve.record.pending import PendingStore
 from toolreeve.runtime.store import configured_store
 
 RESIDENT = "resident"
@@ -32,8 +33,8 @@ def decide_alone(client: str, workspace: str, raw: bytes) -> Answer:
 
 
 async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answer:
-    async with _open_record(configuration) as (journal, flow):
-        service = HookService(configuration.settings.workspace.dir, journal, flow)
+    async with _open_record(configuration) as parts:
+        service = HookService(configuration.settings.workspace.dir, *parts)
         try:
             return await service.answer(client, raw)
         finally:
@@ -41,17 +42,18 @@ async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answ
 
 
 @asynccontextmanager
-async def _open_record(configuration: Configuration) -> AsyncIterator[tuple[Journal, FlowSessions]]:
+async def _open_record(configuration: Configuration) -> AsyncIterator[tuple[Journal, FlowSessions, PendingStore]]:
     store = configured_store(configuration)
     workspace = os.path.realpath(configuration.settings.workspace.dir)
     redactor = Redactor(configuration.secrets)
+    lifetime = configuration.settings.approval.pending_hours * 3600
     journal = Journal(store, redactor, time.time, workspace=workspace)
     flow = FlowSessions(store.flow_facts(time.time), now=time.time, redact=redactor.text)
     await store.start()
     try:
         await journal.start()
         try:
-            yield journal, flow
+            yield journal, flow, PendingStore(store.pending, time.time, lifetime=lifetime)
         finally:
             await journal.stop()
     finally:
@@ -79,6 +81,6 @@ async def _serve(workspace: str) -> None:
 
     configuration = load_for_hook(workspace)
     seconds = configuration.settings.hooks.resident_minutes * 60
-    async with _open_record(configuration) as (journal, flow), serve_hooks(configuration, journal, flow) as server:
+    async with _open_record(configuration) as parts, serve_hooks(configuration, *parts) as server:
         if server is not None:
             await server.idle(seconds)

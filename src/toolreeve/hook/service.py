@@ -3,18 +3,25 @@
 The configuration is read again when one of its files changed, so that a running server decides as a new one would.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolreeve.config import Configuration, load
 from toolreeve.core.call import LOCAL
+from toolreeve.core.result import Failure
+from toolreeve.core.verdict import Decision
 from toolreeve.hook.client_tools import is_left_to_client
-from toolreeve.hook.events import is_prompt, parse_event
-from toolreeve.hook.judge import ClientRequest, Judge, record_judged, strictest
+from toolreeve.hook.events import cannot_ask, is_prompt, parse_event
+from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, record_judged, strictest
+from toolreeve.hook.questions import HookQuestions, Settled
 from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 from toolreeve.runtime.principal import find_local_principal
+
+if TYPE_CHECKING:
+    from toolreeve.record.pending import PendingStore
 
 Answer = tuple[str, str]
 """allow, ask, deny or none, and the reason."""
@@ -25,10 +32,11 @@ def load_for_hook(workspace: str) -> Configuration:
 
 
 class HookService:
-    def __init__(self, workspace: str, journal: Journal, flow: FlowSessions) -> None:
+    def __init__(self, workspace: str, journal: Journal, flow: FlowSessions, questions: "PendingStore") -> None:
         self._workspace = workspace
         self._journal = journal
         self._flow = flow
+        self._questions = questions
         self._judge: Judge | None = None
         self._seen: Mapping[str, Any] = {}
 
@@ -45,20 +53,34 @@ class HookService:
             return "none", ""
         if is_left_to_client(event["tool_name"]):
             return "none", ""
-        judged = self._current().judge(
-            ClientRequest(
-                client=client,
-                session=event["session_id"],
-                tool=event["tool_name"],
-                args=event["tool_input"],
-                cwd=str(event.get("cwd") or "."),
-            )
+        asked = ClientRequest(
+            client=client,
+            session=event["session_id"],
+            tool=event["tool_name"],
+            args=event["tool_input"],
+            cwd=str(event.get("cwd") or "."),
         )
+        judged = self._current().judge(asked)
+        settled = await self._settle(asked, judged, files=cannot_ask(client, event))
+        failure = None if settled.code is None else Failure(settled.code, settled.reason)
         for each in judged:
-            await record_judged(self._journal, each)
+            await record_judged(self._journal, each, failure, approved_by=settled.approved_by)
+        return settled.decision, settled.reason
+
+    async def _settle(self, asked: ClientRequest, judged: Sequence[JudgedCall], *, files: bool) -> Settled:
         verdict = strictest(judged)
-        advice = f" {verdict.advice}" if verdict.advice else ""
-        return verdict.decision.word, f"{verdict.reason}{advice}"
+        if verdict.decision is Decision.ASK:
+            version = self._current().version
+            questions = HookQuestions(self._questions)
+            settled = await questions.settle(asked, judged, verdict, version=version, files=files)
+        else:
+            settled = Settled(verdict.decision.word, verdict.reason)
+        is_person = settled.approved_by or settled.code is not None
+        return (
+            settled
+            if is_person or not verdict.advice
+            else replace(settled, reason=f"{settled.reason} {verdict.advice}")
+        )
 
     def _current(self) -> Judge:
         """The judge of the configuration as it is now."""
