@@ -13,6 +13,7 @@ from posixpath import isdir, realpath
 from toolreeve.hook.events import (
     BLOCK,
     CLIENTS,
+    HEADLESS,
     MAX_EVENT,
     WORKSPACE_VARIABLES,
     MalformedEvent,
@@ -20,6 +21,7 @@ from toolreeve.hook.events import (
     is_prompt,
     parse_event,
 )
+from toolreeve.hook.headless import is_headless
 from toolreeve.hook.private_socket import connect, socket_path
 
 TYPE_CHECKING = False
@@ -57,7 +59,9 @@ def main(args: list[str]) -> int:
 def _answer(client: str, raw: bytes) -> int:
     event = parse_event(client, raw)
     workspace = find_workspace(client, event, os.environ)
-    decision, reason = _ask_server(client, workspace, raw) or _decide(client, workspace, raw)
+    headless = is_headless(client)
+    named = f"{client} {HEADLESS}" if headless else client
+    decision, reason = _ask_server(named, workspace, raw) or _decide(client, workspace, raw, headless=headless)
     if is_prompt(client, event):
         return 0
     text = answer(client, str(event["hook_event_name"]), decision, f"toolreeve: {reason}")
@@ -75,11 +79,11 @@ def find_workspace(client: str, event: dict[str, object], environ: "Mapping[str,
     return realpath(folder)
 
 
-def _ask_server(client: str, workspace: str, raw: bytes) -> tuple[str, str] | None:
+def _ask_server(named: str, workspace: str, raw: bytes) -> tuple[str, str] | None:
     """None if no server answers: a stale socket, a foreign one, or a server that is shutting down."""
     try:
         with connect(socket_path(workspace, os.environ), SERVER_TIMEOUT) as server:
-            server.sendall(client.encode() + b"\n" + raw)
+            server.sendall(named.encode() + b"\n" + raw)
             server.shutdown(1)
             answered = b"".join(iter(lambda: server.recv(65536), b""))
         found = json.loads(answered)
@@ -88,10 +92,10 @@ def _ask_server(client: str, workspace: str, raw: bytes) -> tuple[str, str] | No
         return None
 
 
-def _decide(client: str, workspace: str, raw: bytes) -> tuple[str, str]:
+def _decide(client: str, workspace: str, raw: bytes, *, headless: bool) -> tuple[str, str]:
     from toolreeve.hook.one_shot import decide_alone
 
-    return decide_alone(client, workspace, raw)
+    return decide_alone(client, workspace, raw, headless=headless)
 
 
 def _refuse(reason: str) -> int:

@@ -17,7 +17,9 @@ PROMPT_EVENTS = {"claude-code": "UserPromptSubmit", "codex": "UserPromptSubmit",
 CLIENTS = tuple(TOOL_EVENTS)
 WORKSPACE_VARIABLES = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
 """The folder that the client was started in: its `cwd` follows the agent's `cd`."""
-NEEDS_PERSON = "needs approval by a person, which hooks of this client cannot ask for"
+NEEDS_PERSON = "needs approval by a person, which this client cannot ask for now"
+HEADLESS = "headless"
+"""Follows the client's name in what the hook tells a server."""
 BLOCK = 2
 """The exit status that makes all of these clients refuse the call and show stderr as the reason."""
 
@@ -55,9 +57,9 @@ def is_prompt(client: str, event: Event) -> bool:
     return event["hook_event_name"] == PROMPT_EVENTS[client]
 
 
-def cannot_ask(client: str, event: Event) -> bool:
+def cannot_ask(client: str, event: Event, *, headless: bool) -> bool:
     """Whether the client has no way to ask its user because of this event."""
-    return client == "codex" and event["hook_event_name"] == "PreToolUse"
+    return headless or (client == "codex" and event["hook_event_name"] == "PreToolUse")
 
 
 def answer(client: str, event_name: str, decision: str, reason: str) -> str:
@@ -69,9 +71,6 @@ def answer(client: str, event_name: str, decision: str, reason: str) -> str:
         return json.dumps({"decision": decision, "reason": reason, **shown})
     if event_name == "PermissionRequest":
         return _permission_answer(decision, reason)
-    if client == "codex" and decision == "ask":
-        decision = "deny"
-        reason = f"{reason}: {NEEDS_PERSON}"
     return _specific(event_name, permissionDecision=decision, permissionDecisionReason=reason)
 
 

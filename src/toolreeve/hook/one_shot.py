@@ -24,19 +24,19 @@ RESIDENT = "resident"
 """The argument of `toolreeve hook` that starts the process."""
 
 
-def decide_alone(client: str, workspace: str, raw: bytes) -> Answer:
+def decide_alone(client: str, workspace: str, raw: bytes, *, headless: bool = False) -> Answer:
     configuration = load_for_hook(workspace)
-    answer = asyncio.run(_decide(configuration, client, raw))
+    answer = asyncio.run(_decide(configuration, client, raw, headless=headless))
     if configuration.settings.hooks.resident_minutes:
         _start_resident(workspace)
     return answer
 
 
-async def _decide(configuration: Configuration, client: str, raw: bytes) -> Answer:
+async def _decide(configuration: Configuration, client: str, raw: bytes, *, headless: bool) -> Answer:
     async with _open_record(configuration) as parts:
         service = HookService(configuration.settings.workspace.dir, *parts)
         try:
-            return await service.answer(client, raw)
+            return await service.answer(client, raw, headless=headless)
         finally:
             service.close()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolreeve.config import Configuration
-from toolreeve.hook.events import CLIENTS, MAX_EVENT, MalformedEvent
+from toolreeve.hook.events import CLIENTS, HEADLESS, MAX_EVENT, MalformedEvent
 from toolreeve.hook.private_socket import LONGEST_PATH, NotPrivate, connect, make_directory, require_own, socket_path
 from toolreeve.hook.service import HookService
 from toolreeve.information_flow.sessions import FlowSessions
@@ -122,11 +122,11 @@ class HookServer:
 
     async def _answer(self, request: bytes) -> bytes:
         name, _, raw = request.partition(b"\n")
-        client = name.decode("ascii", "replace")
+        client, _, state = name.decode("ascii", "replace").partition(" ")
         try:
             if client not in CLIENTS:
                 raise MalformedEvent("the client is not known")
-            decision, reason = await self._service.answer(client, raw)
+            decision, reason = await self._service.answer(client, raw, headless=state == HEADLESS)
         except Exception as problem:  # whatever it is, the call is refused
             decision = "deny"
             reason = f"refused: {problem}"

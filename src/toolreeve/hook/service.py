@@ -45,7 +45,7 @@ class HookService:
             self._judge.close()
             self._judge = None
 
-    async def answer(self, client: str, raw: bytes) -> Answer:
+    async def answer(self, client: str, raw: bytes, *, headless: bool = False) -> Answer:
         """Raises MalformedEvent, ConfigError, and ToolError if the call cannot be recorded."""
         event: dict[str, Any] = parse_event(client, raw)
         if is_prompt(client, event):
@@ -61,7 +61,7 @@ class HookService:
             cwd=str(event.get("cwd") or "."),
         )
         judged = self._current().judge(asked)
-        settled = await self._settle(asked, judged, files=cannot_ask(client, event))
+        settled = await self._settle(asked, judged, files=cannot_ask(client, event, headless=headless))
         failure = None if settled.code is None else Failure(settled.code, settled.reason)
         for each in judged:
             await record_judged(self._journal, each, failure, approved_by=settled.approved_by)
