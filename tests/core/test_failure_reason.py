@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolreeve.core.failure_reason import find_reason
+from toolreeve.core.failure_reason import find_reason, lacks_network
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,9 @@ from toolreeve.core.failure_reason import find_reason
 )
 def test_the_reason_is_the_line_that_says_why(text: str, reason: str) -> None:
     assert find_reason(text) == reason
+
+
+def test_a_silent_curl_says_by_its_status_that_it_could_not_connect() -> None:
+    assert lacks_network("", script="curl -s https://example.com", status=6)
+    assert not lacks_network("", script="curl -s https://example.com", status=22)
+    assert not lacks_network("", script="grep x y", status=6)

@@ -55,13 +55,15 @@ class Row:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionPlan:
     """`added` are the servers that are new in the user's file, `servers` all adopted from the user's own files: those
-    of a workspace must not be started before it is trusted. `secrets` must not be shown."""
+    of a workspace must not be started before it is trusted. `secrets` must not be shown. With `own_servers`, each
+    client sees only those that came from it."""
 
     rows: tuple[Row, ...]
     changes: tuple[FileChange, ...]
     added: Mapping[str, Mapping[str, Any]]
     servers: Mapping[str, Mapping[str, Any]]
     secrets: frozenset[str] = field(repr=False)
+    own_servers: bool = False
 
 
 def new_plan(
@@ -111,6 +113,7 @@ def new_plan(
         added=names.added,
         servers={name: names.entries[name] for name in personal},
         secrets=frozenset(secrets),
+        own_servers=own_servers,
     )
 
 

@@ -276,10 +276,12 @@ def _consequences(plan: "AdoptionPlan") -> Iterator[str]:
     from toolreeve.adopt.clients import CLIENTS
     from toolreeve.adopt.trust import MEANINGS
 
-    if len(plan.servers) > 1 or len(plan.rows) > 1:
+    if plan.own_servers:
+        yield "each client sees only the servers that came from it, by `--tools` in its entry's args"
+    elif len(plan.servers) > 1 or len(plan.rows) > 1:
         yield (
-            "every client now sees the servers of all clients, but with --own-servers; narrow one with"
-            " `--tools NAME,…` in its entry's args (see `toolreeve mcp --help`)"
+            "every client now sees the servers of all clients; --own-servers shows each only its own, and"
+            " `--tools NAME,…` in an entry's args narrows it (see `toolreeve mcp --help`)"
         )
     for choice, (names, how) in _by_trust(plan).items():
         if names:

@@ -12,6 +12,7 @@ _NO_NETWORK = re.compile(
     r"|getaddrinfo|no route to host|bad address",
     re.IGNORECASE,
 )
+_CURL_UNCONNECTED = (6, 7)
 _TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -30,6 +31,7 @@ def find_reason(text: str) -> str:
     return lines[max(usage, 1) - 1][:LONGEST]
 
 
-def lacks_network(text: str) -> bool:
-    """Whether a program that was given no network says that it could not connect."""
-    return _NO_NETWORK.search(text) is not None
+def lacks_network(text: str, *, script: str = "", status: int | None = None) -> bool:
+    """Whether a program that was given no network says that it could not connect. A silent curl says so by its exit
+    status."""
+    return _NO_NETWORK.search(text) is not None or (status in _CURL_UNCONNECTED and "curl" in script)

@@ -114,7 +114,11 @@ class _ScriptedTool:
             raise ToolError(ErrorCode.LIMIT, ended.limit_hit, data=data, meta={"sandbox": ended.sandbox})
         if ended.exit_code:
             failure = self._definition.errors.failure(ended, args, data)
-            if self._definition.sandbox.network == "none" and lacks_network(data["stderr"]):
+            definition = self._definition
+            printed = data["stderr"]
+            if definition.sandbox.network == "none" and lacks_network(
+                printed, script=definition.text, status=ended.exit_code
+            ):
                 failure.suggestions = (*failure.suggestions, NO_NETWORK)
             raise failure
 

@@ -75,7 +75,7 @@ def _output(ended: Ended, command: str, status: str, network: str) -> Output:
     data = {"stdout": stdout, "stderr": processes.decode(ended.stderr), status: ended.exit_code}
     if ended.exit_code:
         failure = processes.failed(processes.describe_exit(ended), ended, command, data=data)
-        if network == "none" and lacks_network(str(data["stderr"])):
+        if network == "none" and lacks_network(str(data["stderr"]), script=command, status=ended.exit_code):
             failure.suggestions = (NO_NETWORK,)
         raise failure
     return Output(
