@@ -78,3 +78,9 @@ def test_a_workspace_cannot_install_a_hook(shell: Shell) -> None:
     assert [row["state"] for row in rows] == ["absent"]
     shell.run("hooks", "remove", "claude-code")
     assert json.loads((shell.workspace / ".claude/settings.json").read_text()) == theirs
+
+
+def test_a_name_that_resembles_a_client_is_named(shell: Shell) -> None:
+    refused = shell.run("hooks", "install", "claude")
+
+    assert (refused.status, "did you mean 'claude-code'?" in refused.err) == (2, True)

@@ -47,6 +47,7 @@ NAMES = (
 )
 @click.option("--search/--no-search", default=True, help="Let clients search for tools (default), or list them all.")
 @click.option("--own-servers", is_flag=True, help="Show each client only the servers that came from it.")
+@click.option("--hooks", is_flag=True, help="Also let the policy decide about the clients' own tools, where hooks can.")
 @click.option("--count", is_flag=True, help="Measure the tool lists in a dry run too: starts the servers.")
 @click.option("--no-count", is_flag=True, help="Do not start the servers to measure their tool lists.")
 def adopt(names: Sequence[str], trust: Sequence[str], **flags: bool) -> int:
@@ -64,13 +65,36 @@ def adopt(names: Sequence[str], trust: Sequence[str], **flags: bool) -> int:
     first = plan()
     chosen = _trust(current(), first, trust, dry_run=flags["dry_run"])
     own = flags["own_servers"] or (not (trust or flags["dry_run"]) and _wants_own_servers(current(), first))
-    return _adopt(
+    hooked = _hooked(first)
+    hooks = flags["hooks"] or (not (trust or flags["dry_run"]) and _wants_hooks(current(), hooked))
+    status = _adopt(
         current(),
         partial(plan, trust=chosen, own_servers=own),
         dry_run=flags["dry_run"],
         search=flags["search"],
         count=count,
     )
+    if not hooks or current().json:
+        return status
+    from toolreeve.cli.hooks import apply_install
+
+    return max([status, *(apply_install(name, dry_run=flags["dry_run"]) for name in hooked)])
+
+
+def _hooked(plan: "AdoptionPlan") -> list[str]:
+    """The adopted clients whose own tools a hook can put under the policy."""
+    from toolreeve.adopt.hook_files import HOOKED
+
+    adopted = {row.client for row in plan.rows if row.adopted}
+    return [client.name for client in HOOKED.values() if client.title in adopted]
+
+
+def _wants_hooks(options: Options, hooked: Sequence[str]) -> bool:
+    """Asked on a terminal."""
+    if options.json or not on_terminal() or not hooked:
+        return False
+    meanings = {"leave": "they stay as they are", "hooks": "your policy decides about them as well"}
+    return asyncio.run(choose(f"What about the own tools of {', '.join(hooked)}?", meanings)) == "hooks"
 
 
 def _trust(options: Options, plan: "AdoptionPlan", given: Sequence[str], *, dry_run: bool) -> dict[str, str]:
@@ -274,6 +298,7 @@ def _show(
 def _consequences(plan: "AdoptionPlan") -> Iterator[str]:
     """What adoption changes for the user beyond the files."""
     from toolreeve.adopt.clients import CLIENTS
+    from toolreeve.adopt.hook_files import HOOKED
     from toolreeve.adopt.trust import MEANINGS
 
     if plan.own_servers:
@@ -291,6 +316,8 @@ def _consequences(plan: "AdoptionPlan") -> Iterator[str]:
         client = titles.get(title)
         if client is not None and client.own_tools:
             yield f"{title} keeps its own shell and file tools, which do not pass through toolreeve: {client.own_tools}"
+            if client.name in HOOKED:
+                yield f"or let your policy decide about them: `toolreeve hooks install {client.name}`"
 
 
 def _by_trust(plan: "AdoptionPlan") -> dict[str, tuple[list[str], str]]:

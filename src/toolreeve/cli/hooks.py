@@ -20,8 +20,22 @@ NAMES = ("claude-code", "codex", "gemini")
 FOLDER = "hooks"
 
 
+class HookedName(click.Choice[str]):
+    """A client's name; one that resembles it is named in the error."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            from toolreeve.core.suggest import did_you_mean, find_similar
+
+            close = [name for name in NAMES if str(value).lower() in name or name in str(value).lower()]
+            hint = did_you_mean(close[:1] or find_similar(str(value), NAMES, limit=1))
+            known = f"those that have one: {', '.join(NAMES)}"
+            self.fail(f"{value!r:.60} has no hook{f' ({hint})' if hint else ''}; {known}", param, ctx)
+        return str(value)
+
+
 @click.command(cls=CliCommand)
-@click.argument("client", type=click.Choice(NAMES))
+@click.argument("client", type=HookedName(NAMES))
 def hook(client: str) -> int:
     """Answer one hook event of an agent client.
 
@@ -38,10 +52,14 @@ def hooks() -> None:
 
 
 @hooks.command()
-@click.argument("client", type=click.Choice(NAMES))
+@click.argument("client", type=HookedName(NAMES))
 @click.option("--dry-run", is_flag=True, help="Show the change as a diff, and change nothing.")
 def install(client: str, *, dry_run: bool) -> int:
     """Let the policy decide about a client's own tools, such as Bash, Edit and WebFetch."""
+    return apply_install(client, dry_run=dry_run)
+
+
+def apply_install(client: str, *, dry_run: bool) -> int:
     from toolreeve.adopt.hook_files import HOOKED, plan_install
 
     chosen = HOOKED[client]
@@ -53,7 +71,7 @@ def install(client: str, *, dry_run: bool) -> int:
 
 
 @hooks.command()
-@click.argument("client", type=click.Choice(NAMES))
+@click.argument("client", type=HookedName(NAMES))
 @click.option("--dry-run", is_flag=True, help="Show the change as a diff, and change nothing.")
 def remove(client: str, *, dry_run: bool) -> int:
     """Remove the hook from a client; its other settings stay."""
@@ -64,7 +82,7 @@ def remove(client: str, *, dry_run: bool) -> int:
 
 
 @hooks.command()
-@click.argument("clients", nargs=-1, type=click.Choice(NAMES), metavar="[CLIENT]...")
+@click.argument("clients", nargs=-1, type=HookedName(NAMES), metavar="[CLIENT]...")
 def status(clients: Sequence[str]) -> int:
     """Show for which clients the hook is installed."""
     from toolreeve.adopt.hook_files import HOOKED

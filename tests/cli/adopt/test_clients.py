@@ -279,3 +279,15 @@ def test_each_client_may_see_only_the_servers_that_came_from_it(shell: Shell) ->
     assert done.status == 0
     assert json.loads(cursor.read_text())["mcpServers"]["toolreeve"]["args"][-1] == "--tools=-far,-notes"
     assert yaml.safe_load(goose.read_text())["extensions"]["toolreeve"]["args"][-1] == "--tools=-shop"
+
+
+def test_hooks_for_the_own_tools_of_adopted_clients_are_offered_and_installed_on_request(installed: Shell) -> None:
+    offered = installed.run("adopt", "--no-count", "--client", "claude-code")
+    installed.run("adopt", "--undo")
+    done = installed.run("adopt", "--no-count", "--client", "claude-code", "--client", "zed", "--hooks")
+
+    assert "`toolreeve hooks install claude-code`" in offered.err
+    assert done.status == 0
+    assert "Claude Code: hook installed" in done.out
+    assert "hook claude-code || exit 2" in (installed.home / ".claude/settings.json").read_text()
+    assert not (installed.home / ".codex/hooks.json").exists()
