@@ -9,6 +9,9 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 CORPORA ?=
 
+# Bytecode of the tests is kept: rewriting their assertions takes longer than many of them.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+
 .PHONY: help setup web serve test quick mutants conformance agents check format docs bench fuzz attack clean
 
 help: ## List the targets
@@ -26,10 +29,10 @@ serve: setup ## Serve the console, REST and MCP at http://127.0.0.1:8733
 test: setup ## Run all tests; installs the programs they need
 	@.ci/programs
 	.ci/peers
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST) -n 2
 
 quick: setup ## Run the tests that start no other program: for the inner loop
-	@$(BIN)/python -m pytest -n 2 --quick
+	@$(PYTEST) -n 2 --quick
 
 mutants: setup ## Change the modules that guard, one place at a time: do their tests notice?
 	@$(BIN)/python -m bench.mutants

@@ -261,3 +261,49 @@ def test_the_floor_refuses_what_changes_its_paths_and_leaves_what_only_may_to_th
 
     assert floor.matches(acting(changes), lambda: 0.0)
     assert not floor.matches(acting(may_change), lambda: 0.0)
+
+
+def test_a_rule_targets_the_paths_it_names_and_may_lie_below_their_parents() -> None:
+    private = Matcher(PermissionRule(decision="deny", target={"under": "private"}), ROOT)
+    anywhere = Matcher(PermissionRule(decision="deny", tool="bash"), ROOT)
+
+    assert [private.targets(path) for path in ("/w/private/key", "/w/public/key")] == [True, False]
+    assert [private.may_reach(place) for place in ("/w", "/w/private/deep", "/elsewhere")] == [True, True, False]
+    assert not anywhere.targets("/w/private/key")
+
+
+def test_only_a_rule_about_labels_uses_them() -> None:
+    labelled = PermissionRule(decision="deny", labels={"unvouched": ["recipient"]})
+
+    assert Matcher(labelled, ROOT).uses_labels
+    assert not Matcher(PermissionRule(decision="deny"), ROOT).uses_labels
+
+
+@pytest.mark.parametrize(
+    ("parts", "key", "problem"),
+    [
+        ({"decision": "allow", "writes": ["build"]}, "writes", "is for rules that name a program"),
+        ({"decision": "deny", "writes": ["build"]}, "writes", "is for allow rules only"),
+        ({"decision": "ask", "command": "git push"}, "command", "is for allow rules only"),
+        ({"decision": "deny", "confined": "look"}, "confined", "is for allow rules only"),
+        ({"decision": "deny", "labels": {"vouched": "all"}}, "labels.vouched", "vouched is for allow rules only"),
+        ({"decision": "deny", "tool": ""}, "tool", "names no tool"),
+        ({"decision": "deny", "mode": "bypass"}, "mode", "never matches: bypass mode applies no rules"),
+        (
+            {"decision": "deny", "min_danger": "high", "max_danger": "low"},
+            "min_danger",
+            "can never match: min_danger is above max_danger",
+        ),
+    ],
+)
+def test_a_rule_that_contradicts_itself_is_refused_once(parts: dict[str, Any], key: str, problem: str) -> None:
+    with pytest.raises(RuleProblems) as refused:
+        Matcher(PermissionRule(**parts), ROOT)
+
+    assert [(".".join(each.key), each.problem) for each in refused.value.problems] == [(key, problem)]
+
+
+def test_a_program_may_be_named_with_what_it_writes() -> None:
+    rule = PermissionRule(decision="allow", tool="bash", program="make", writes=["build"])
+
+    assert Matcher(rule, ROOT).commands is not None

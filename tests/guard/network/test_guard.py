@@ -249,6 +249,16 @@ async def test_a_resolver_that_gives_nothing_is_a_failure() -> None:
         await NetworkGuard(resolver=Silent()).admit("public.example", 80, "GET")
 
 
+async def test_at_most_four_addresses_of_a_name_are_dialled() -> None:
+    class Generous:
+        async def resolve(self, _: str) -> Sequence[Address]:
+            return [ip_address(f"93.184.216.{number}") for number in range(1, 9)]
+
+    admitted = await NetworkGuard(resolver=Generous()).admit("public.example", 80, "GET")
+
+    assert [str(each) for each in admitted.addresses] == [f"93.184.216.{number}" for number in range(1, 5)]
+
+
 async def test_a_resolver_that_never_answers_is_a_timeout() -> None:
     class Hanging:
         async def resolve(self, _: str) -> Sequence[Address]:
