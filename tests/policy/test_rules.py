@@ -300,7 +300,7 @@ def test_a_rule_that_contradicts_itself_is_refused_once(parts: dict[str, Any], k
     with pytest.raises(RuleProblems) as refused:
         Matcher(PermissionRule(**parts), ROOT)
 
-    assert [(".".join(each.key), each.problem) for each in refused.value.problems] == [(key, problem)]
+    assert [(".".join(map(str, each.key)), each.problem) for each in refused.value.problems] == [(key, problem)]
 
 
 def test_a_program_may_be_named_with_what_it_writes() -> None:
