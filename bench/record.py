@@ -32,8 +32,8 @@ async def durable_calls() -> list[Row]:
         (place / "work").mkdir()
         settings = Settings(workspace=Workspace(dir=str(place / "work")), state=State(dir=str(place / "state")))
         async with Toolreeve(settings=settings, tools=[touch]) as reeve:
-            await _calls_a_second(reeve, seconds=0.5)
-            calls = await _calls_a_second(reeve, seconds=4)
+            await calls_a_second(reeve, seconds=0.5)
+            calls = await calls_a_second(reeve, seconds=4)
     return [
         Row(name="one fsync a call", value=f"{flushes:,.0f}/s"),
         Row(name="one SQLite commit a call", value=f"{commits:,.0f}/s"),
@@ -48,7 +48,7 @@ async def durable_calls() -> list[Row]:
     ]
 
 
-async def _calls_a_second(reeve: Toolreeve, *, seconds: float) -> float:
+async def calls_a_second(reeve: Toolreeve, *, seconds: float) -> float:
     ends = time.perf_counter() + seconds
 
     async def caller() -> int:

@@ -21,3 +21,9 @@ def database(request: pytest.FixtureRequest) -> Iterator[str]:
     Backend.server = request.getfixturevalue("postgres") if request.param == "postgresql" else None
     yield request.param
     Backend.server = None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The quick tests start no server."""
+    if config.getoption("--quick"):
+        items[:] = [item for item in items if "[postgresql" not in item.name]

@@ -6,7 +6,7 @@ Reading never writes and never holds the database for long: it goes in chunks, a
 import contextlib
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_LISTED = 10_000
+BLOCK_BITS = 10
+"""Times are indexed by blocks of 2 ** 10 records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,21 @@ def _moment(value: str) -> float:
     if parsed.tzinfo is None:
         parsed = parsed.replace(tzinfo=UTC)
     return parsed.timestamp()
+
+
+Range = tuple[int, int]
+
+
+def ranges_of(blocks: Iterable[int], whole: Range) -> list[Range]:
+    """The ranges of records within `whole` that these blocks cover, in order."""
+    ranges: list[Range] = []
+    for block in blocks:
+        low = max(whole[0], block << BLOCK_BITS)
+        high = min(whole[1], ((block + 1) << BLOCK_BITS) - 1)
+        if ranges and ranges[-1][1] + 1 == low:
+            low = ranges.pop()[0]
+        ranges.append((low, high))
+    return ranges
 
 
 Show = Callable[[AuditRecord], Mapping[str, Any]]

@@ -262,7 +262,7 @@ class Engine(ABC):
             self._lines.pop()
             self.dropped += 1
         for job in jobs:
-            job.problem = self.unwritten(f"{self.place}: {problem}")
+            job.problem = self.unwritten(f"{self.place}: {' '.join(str(problem).split())}")
 
     def unwritten(self, problem: str) -> ToolError:
         return ToolError(

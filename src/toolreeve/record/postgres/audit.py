@@ -1,11 +1,13 @@
 """The record in PostgreSQL, filtered and paged by index (`record.audit.AuditTable`)."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from toolreeve.record.audit import AuditRecord, Filter, read_body
+from toolreeve.record.audit import BLOCK_BITS, AuditRecord, Filter, Range, ranges_of, read_body
+from toolreeve.record.chain import HIGHEST
 from toolreeve.record.sql.connection import SqlConnection, TableEngine
 
 CHUNK = 1_000
@@ -16,11 +18,10 @@ class PostgresAudit:
         self._engine = engine
 
     async def page(self, wanted: Filter, *, before: int | None, limit: int) -> Sequence[AuditRecord]:
-        more = {"before": before} if before is not None else {}
-        return await self._select(wanted, more, order="DESC", limit=limit)
+        return await self._engine.read(partial(_page, wanted=wanted, before=before, limit=limit))
 
     async def chunk(self, wanted: Filter, *, after: int) -> Sequence[AuditRecord]:
-        return await self._select(wanted, {"after": after}, order="ASC", limit=CHUNK)
+        return await self._engine.read(partial(_chunk, wanted=wanted, after=after))
 
     async def count_calls(self) -> int:
         query = "SELECT count(*) FROM audit WHERE kind = 'call'"
@@ -37,14 +38,42 @@ class PostgresAudit:
     async def of_call(self, call_id: str) -> Sequence[AuditRecord]:
         return await self._engine.read(partial(_of_call, call_id=call_id))
 
-    async def _select(self, wanted: Filter, more: Mapping[str, int], *, order: str, limit: int) -> list[AuditRecord]:
-        values: dict[str, Any] = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
-        given = {name: value for name, value in values.items() if value is not None}
-        conditions = [_condition(name, value) for name, value in given.items()]
-        conditions += [f"seq {'<' if name == 'before' else '>'} :{name}" for name in more]
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        query = f"{where} ORDER BY seq {order} LIMIT :limit"
-        return await self._engine.read(partial(_records, query=query, values={**given, **more, "limit": limit}))
+
+def _page(database: SqlConnection, *, wanted: Filter, before: int | None, limit: int) -> Sequence[AuditRecord]:
+    high = HIGHEST if before is None else before - 1
+    return _select(database, wanted, reversed(_ranges(database, wanted, (0, high))), order="DESC", limit=limit)
+
+
+def _chunk(database: SqlConnection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
+    return _select(database, wanted, _ranges(database, wanted, (after + 1, HIGHEST)), order="ASC", limit=CHUNK)
+
+
+def _ranges(database: SqlConnection, wanted: Filter, whole: Range) -> list[Range]:
+    """The ranges of records within `whole` where some may have a time that is wanted, in order."""
+    if wanted.since is None and wanted.until is None:
+        return [whole]
+    values = {
+        "since": -math.inf if wanted.since is None else wanted.since,
+        "until": math.inf if wanted.until is None else wanted.until,
+        "first": whole[0] >> BLOCK_BITS,
+        "last": whole[1] >> BLOCK_BITS,
+    }
+    return ranges_of((block for (block,) in database.execute(_BLOCKS, values)), whole)
+
+
+def _select(
+    database: SqlConnection, wanted: Filter, ranges: Iterable[Range], *, order: str, limit: int
+) -> list[AuditRecord]:
+    values = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
+    given = {name: value for name, value in values.items() if value is not None}
+    conditions = " AND ".join(["seq BETWEEN :low AND :high", *(_condition(name, given[name]) for name in given)])
+    query = f"WHERE {conditions} ORDER BY seq {order} LIMIT :limit"
+    found: list[AuditRecord] = []
+    for low, high in ranges:
+        if len(found) < limit:
+            bounds = {"low": low, "high": high, "limit": limit - len(found)}
+            found += _records(database, query=query, values={**given, **bounds})
+    return found
 
 
 def _condition(name: str, value: Any) -> str:
@@ -66,3 +95,9 @@ def _of_call(database: SqlConnection, *, call_id: str) -> Sequence[AuditRecord]:
 def _records(database: SqlConnection, *, query: str, values: Mapping[str, Any]) -> list[AuditRecord]:
     rows = database.execute(f"SELECT seq, kind, call_id, body FROM audit {query}", values)  # noqa: S608
     return [AuditRecord(seq=seq, kind=kind, call_id=call_id, body=read_body(body)) for seq, kind, call_id, body in rows]
+
+
+_BLOCKS = """
+    SELECT block FROM audit_blocks WHERE high >= :since AND low < :until AND block BETWEEN :first AND :last
+    ORDER BY block
+"""

@@ -12,6 +12,7 @@ import psycopg
 
 from toolreeve.core import json
 from toolreeve.record.archive import rotations
+from toolreeve.record.audit import BLOCK_BITS
 from toolreeve.record.chain import GENESIS, HIGHEST, ChainError, Entry, Head, Row, StoredRow, WitnessedRecord, link
 from toolreeve.record.postgres.connection import translate
 from toolreeve.record.sql.statements import OPEN_INTENTS
@@ -123,6 +124,7 @@ class PostgresChain:
         for (part,) in self.raw.execute(days, (seq,)).fetchall():
             self.raw.execute(f"DROP TABLE {part}")
         self.raw.execute("DELETE FROM audit WHERE seq <= %s", (seq,))
+        self.raw.execute("DELETE FROM audit_blocks WHERE block < (%s + 1) >> %s", (seq, BLOCK_BITS))
 
     def restore_checkpoint(self) -> bool:
         last = "SELECT 0, seq, hash FROM audit ORDER BY seq DESC LIMIT 1"

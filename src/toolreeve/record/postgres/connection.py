@@ -31,7 +31,7 @@ def place_of(url: str) -> str:
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error as problem:
-        raise StoreError(f"state.url is not a PostgreSQL URL: {_line(problem)}. {_EXAMPLE}") from None
+        raise StoreError(f"state.url is not a PostgreSQL URL: {one_line(problem)}. {_EXAMPLE}") from None
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
     return f"postgresql://{host}:{parts.get('port') or 5432}/{parts.get('dbname') or parts.get('user') or ''}"
 
@@ -56,17 +56,17 @@ def prepare(url: str, place: str, *, read_only: bool) -> None:
             else:
                 version(connection, place)
     except psycopg.OperationalError as problem:
-        raise StoreError(f"{place} cannot be reached: {_line(problem)}. Check state.url and the server") from problem
+        raise StoreError(f"{place} cannot be reached: {one_line(problem)}. Check state.url and the server") from problem
     except psycopg.errors.InsufficientPrivilege as problem:
         remedy = (
             f"Grant it: `GRANT CREATE ON DATABASE …`, and the rights on schema {SCHEMA!r}, to the user of state.url"
         )
-        raise StoreError(f"{place} refuses this user: {_line(problem)}. {remedy}") from problem
+        raise StoreError(f"{place} refuses this user: {one_line(problem)}. {remedy}") from problem
     except psycopg.Error as problem:
-        raise StoreError(f"{place} cannot be used: {_line(problem)}") from problem
+        raise StoreError(f"{place} cannot be used: {one_line(problem)}") from problem
 
 
-def _line(problem: Exception) -> str:
+def one_line(problem: Exception) -> str:
     return " ".join(str(problem).split())[:300]
 
 

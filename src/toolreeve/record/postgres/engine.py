@@ -25,7 +25,7 @@ from toolreeve.record.jobs import Job, Log, answer
 from toolreeve.record.postgres import liveness
 from toolreeve.record.postgres.batches import PATIENCE, Batch, BatchWriter, RefusedBatch
 from toolreeve.record.postgres.chain import PostgresChain
-from toolreeve.record.postgres.connection import PostgresConnection, connect, options_of, place_of, prepare
+from toolreeve.record.postgres.connection import PostgresConnection, connect, one_line, options_of, place_of, prepare
 from toolreeve.record.postgres.listener import Listener
 from toolreeve.record.postgres.liveness import LeaseLiveness
 from toolreeve.record.sql.connection import SqlConnection
@@ -125,11 +125,11 @@ class PostgresEngine(Engine):
                 return self._transact_once(work)
             except _AGAIN as problem:
                 if attempt + 1 == _ATTEMPTS:
-                    raise self.unwritten(f"{self.place}: {problem}") from problem
+                    raise self.unwritten(f"{self.place}: {one_line(problem)}") from problem
             except StopIteration:
                 raise RuntimeError("the work raised StopIteration") from None
             except (psycopg.Error, PoolTimeout, UnicodeError) as problem:
-                raise self.unwritten(f"{self.place}: {problem}") from problem
+                raise self.unwritten(f"{self.place}: {one_line(problem)}") from problem
         raise AssertionError
 
     def _transact_once(self, work: Callable[[SqlConnection], T]) -> T:
@@ -165,7 +165,7 @@ class PostgresEngine(Engine):
                 return query(PostgresConnection(raw))
         except (psycopg.Error, PoolTimeout, UnicodeError) as problem:
             raise ToolError(
-                ErrorCode.AUDIT_ERROR, f"{self.place} cannot be read: {problem}", suggestions=(self.remedy,)
+                ErrorCode.AUDIT_ERROR, f"{self.place} cannot be read: {one_line(problem)}", suggestions=(self.remedy,)
             ) from problem
 
     def _is_retrying(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from toolreeve.record.postgres.connection import CHANNEL
+from toolreeve.record.postgres.connection import CHANNEL, one_line
 from toolreeve.record.postgres.liveness import BEAT
 
 logger = logging.getLogger(__name__)
@@ -44,12 +44,15 @@ class Listener:
             self._thread = None
 
     def _run(self) -> None:
+        is_warned = False
         while not self._is_stopped(0):
             try:
                 with self._connect() as connection:
+                    is_warned = False
                     self._listen(connection)
             except psycopg.Error as problem:
-                logger.warning("not listening to the database: %s", problem)
+                logger.log(logging.DEBUG if is_warned else logging.WARNING, "not listening: %s", one_line(problem))
+                is_warned = True
                 if self._is_stopped(RECONNECT):
                     return
 

@@ -95,7 +95,8 @@ _TABLES = """
         task TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (task, number)
     );
 """
-# One chain by default (chain 0). The columns after the hash are copies of fields of the body, for filters.
+# One chain by default (chain 0). The columns after the hash are copies of fields of the body, for filters. Times are
+# not in the order of the records, for a record is written when its call ends: the bounds of each 1,024 are kept.
 _CHAIN = """
     CREATE TABLE audit (
         chain smallint NOT NULL, seq INTEGER NOT NULL, day date NOT NULL, call_id TEXT NOT NULL, kind TEXT NOT NULL,
@@ -110,7 +111,7 @@ _CHAIN = """
     CREATE INDEX audit_workspace ON audit (workspace, seq);
     CREATE INDEX audit_code ON audit (code, seq) WHERE code <> '';
     CREATE INDEX audit_failure ON audit (seq) WHERE NOT success;
-    CREATE INDEX audit_time ON audit (ts, seq);
+    CREATE TABLE audit_blocks (block INTEGER PRIMARY KEY, low REAL, high REAL) WITH (fillfactor = 50);
     CREATE TABLE checkpoint (
         chain smallint PRIMARY KEY, seq INTEGER NOT NULL, hash BLOB NOT NULL
     ) WITH (fillfactor = 10);
@@ -141,6 +142,10 @@ _FUNCTIONS = """
         INSERT INTO audit SELECT c, first + o, today, a, b, d, e, f, g, h, i, j, k, l FROM unnest(
             cids, kinds, bodies, hashes, tss, tools, sessions, users, workspaces, codes, successes
         ) WITH ORDINALITY AS t(a, b, d, e, f, g, h, i, j, k, l, o);
+        INSERT INTO audit_blocks AS known SELECT (first + o) >> 10, min(f), max(f)
+            FROM unnest(tss) WITH ORDINALITY AS t(f, o) GROUP BY 1
+            ON CONFLICT (block) DO UPDATE SET low = least(known.low, excluded.low),
+                high = greatest(known.high, excluded.high);
     END $$;
     CREATE FUNCTION append(gateway text, number bigint, cids text[], kinds text[], bodies bytea[],
         tss float8[], tools text[], sessions text[], users text[], workspaces text[], codes text[], successes boolean[],

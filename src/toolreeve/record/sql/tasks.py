@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from toolreeve.core import json
-from toolreeve.record.sql.connection import SqlConnection, TableEngine
+from toolreeve.record.sql.connection import SqlConnection, TableEngine, placeholders
 from toolreeve.record.tasks import TaskQuery, TaskRow
 
 Numbered = tuple[int, bytes]
@@ -139,6 +139,8 @@ _COLUMNS = (
     "changed",
 )
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tasks"  # noqa: S608 - names of our own
-_INSERT = f"INSERT OR IGNORE INTO tasks ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - names of our own
+_INSERT = (
+    f"INSERT INTO tasks ({', '.join(_COLUMNS)}) VALUES ({placeholders(len(_COLUMNS))}) ON CONFLICT (id) DO NOTHING"  # noqa: S608
+)
 _UPDATE = f"UPDATE tasks SET {', '.join(f'{name} = ?' for name in _COLUMNS[3:])} WHERE id = ? AND last = ?"  # noqa: S608 - names of our own
 _EVENTS = "SELECT number, body FROM task_events WHERE task = ? AND number > ? ORDER BY number LIMIT ?"

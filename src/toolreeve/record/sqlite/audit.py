@@ -12,15 +12,13 @@ from functools import partial
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record.audit import AuditRecord, Filter, read_body
+from toolreeve.record.audit import BLOCK_BITS, AuditRecord, Filter, Range, ranges_of, read_body
 from toolreeve.record.sql.connection import SqlConnection, TableEngine, placeholders
-from toolreeve.record.sqlite.schema import BLOCK_BITS, FREQUENT, INDEX_BOUNDS, INDEXED
+from toolreeve.record.sqlite.schema import FREQUENT, INDEX_BOUNDS, INDEXED
 
 CHUNK = 1_000
 COUNTED = 10_000
 """Beyond so many records it hardly matters which filter leads."""
-
-Range = tuple[int, int]
 
 
 class SqliteAudit:
@@ -99,14 +97,7 @@ def _ranges(database: SqlConnection, wanted: Filter, whole: Range) -> list[Range
     if wanted.since is None and wanted.until is None:
         return [whole]
     values = {"low": whole[0], "high": whole[1], "since": wanted.since, "until": wanted.until}
-    ranges: list[Range] = []
-    for (block,) in database.execute(_BLOCKS, values):
-        low = max(whole[0], block << BLOCK_BITS)
-        high = min(whole[1], ((block + 1) << BLOCK_BITS) - 1)
-        if ranges and ranges[-1][1] + 1 == low:
-            low = ranges.pop()[0]
-        ranges.append((low, high))
-    return ranges
+    return ranges_of((block for (block,) in database.execute(_BLOCKS, values)), whole)
 
 
 def _select(

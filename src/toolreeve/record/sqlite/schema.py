@@ -5,8 +5,8 @@ None is ever edited after a release.
 
 from collections.abc import Mapping
 
-BLOCK_BITS = 10
-"""The index of times is made of blocks of 2 ** 10 records."""
+from toolreeve.record.audit import BLOCK_BITS
+
 _FIELD = """
     ALTER TABLE audit ADD COLUMN {name} GENERATED ALWAYS AS (
         CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(CAST(body AS TEXT), '$.{name}') END
