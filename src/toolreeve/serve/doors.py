@@ -81,15 +81,17 @@ async def new_application(
             stops.pop()()
 
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(mcp.open())
         await services.refresh_tokens()
+        a2a = _new_a2a_door(services, access)
+        if a2a is not None:
+            await stack.enter_async_context(a2a.open())
+        await stack.enter_async_context(mcp.open())
         for work in (feed.run(), webhooks.run(), _follow_tokens(services)):
             stack.push_async_callback(_end, asyncio.create_task(work))
         stack.push_async_callback(services.running.close)
         routes = _routes(mcp, services)
         public = _public_routes(services, oidc)
-        if (a2a := _new_a2a_door(services, access)) is not None:
-            await stack.enter_async_context(a2a.open())
+        if a2a is not None:
             routes += a2a.routes()
             public = [*a2a.public_routes(), *public]
         stack.callback(stop)

@@ -22,6 +22,15 @@ class A2a:
         int,
         Field("Tasks of one user that run at the same time.", ProjectScope.NEVER, at_least=1),
     ] = 64
+    grpc_port: Annotated[
+        int,
+        Field(
+            "The port of A2A over gRPC, which needs a token and the extra `grpc`. 0: none.",
+            ProjectScope.NEVER,
+            at_least=0,
+            shape={"type": "integer", "maximum": 65_535},
+        ),
+    ] = 0
     max_file_bytes: Annotated[
         int,
         Field("Bytes of all files of one message together.", ProjectScope.NEVER, at_least=0),

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -111,7 +111,7 @@ class TaskBoard:
         await self._announce(made)
         return made
 
-    async def follow(self, number: str, after: int) -> AsyncIterator[StreamResponse]:
+    async def follow(self, number: str, after: int) -> AsyncGenerator[StreamResponse, None]:
         """The events of a task after one of them, as they come; until the task has ended."""
         with self._waiting(number) as changed:
             while True:

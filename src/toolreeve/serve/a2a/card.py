@@ -31,14 +31,17 @@ LOCKED = AgentSkill(
 )
 
 
-def new_card(base: str, version: str, specs: Iterable[ToolSpec] | None, *, requires_token: bool) -> AgentCard:
-    """`base` is our own address; without `specs`, the caller may see none of the tools."""
+def new_card(
+    base: str, version: str, specs: Iterable[ToolSpec] | None, *, requires_token: bool, grpc: str = ""
+) -> AgentCard:
+    """`base` is our own address over HTTP and `grpc` that over gRPC; both may be empty. Without `specs`, the caller may
+    see none of the tools."""
     card = AgentCard(
         name="Toolreeve",
         description="Runs tools for agents: each call is decided by policy, approved, confined and recorded.",
         version=version,
         provider=AgentProvider(organization="Toolreeve", url=base),
-        supported_interfaces=_interfaces(base),
+        supported_interfaces=_interfaces(base, grpc),
         capabilities=AgentCapabilities(
             streaming=True, push_notifications=True, extended_agent_card=True, extensions=[EXTENSION]
         ),
@@ -67,9 +70,13 @@ def new_skill(spec: ToolSpec) -> AgentSkill:
     )
 
 
-def _interfaces(base: str) -> list[AgentInterface]:
-    places = ((RPC, "JSONRPC", VERSION), (REST, "HTTP+JSON", VERSION), (RPC, "JSONRPC", OLD_VERSION))
+def _interfaces(base: str, grpc: str) -> list[AgentInterface]:
+    http = [(f"{base}{RPC}", "JSONRPC", VERSION), (f"{base}{REST}", "HTTP+JSON", VERSION)]
+    places = http if base else []
+    if grpc:
+        places.append((grpc, "GRPC", VERSION))
+    if base:
+        places.append((f"{base}{RPC}", "JSONRPC", OLD_VERSION))
     return [
-        AgentInterface(url=f"{base}{path}", protocol_binding=binding, protocol_version=version)
-        for path, binding, version in places
+        AgentInterface(url=url, protocol_binding=binding, protocol_version=version) for url, binding, version in places
     ]

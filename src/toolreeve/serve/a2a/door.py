@@ -5,9 +5,10 @@ Media type, size and version are checked here, before the SDK reads the request.
 
 import asyncio
 import hashlib
+import importlib.util
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from a2a.auth.user import UnauthenticatedUser
@@ -31,13 +32,13 @@ from starlette.routing import BaseRoute, Route
 
 import toolreeve
 from toolreeve.core import json
-from toolreeve.core.errors import ToolError
+from toolreeve.core.errors import ConfigError, ToolError
 from toolreeve.serve.a2a.board import TaskBoard
 from toolreeve.serve.a2a.card import REST, RPC
 from toolreeve.serve.a2a.handler import TaskHandler
 from toolreeve.serve.a2a.methods import OwnMethods
 from toolreeve.serve.a2a.push import PushConfigs
-from toolreeve.serve.a2a.rate import RequestRates
+from toolreeve.serve.a2a.rate import TOO_MANY, RequestRates
 from toolreeve.serve.a2a.turns import Turns
 from toolreeve.serve.access import AccessControl, AccessRefused
 from toolreeve.serve.api.endpoint import MAX_BODY_BYTES, read_bounded
@@ -53,9 +54,9 @@ WELL_KNOWN = "/.well-known/agent-card.json"
 MEDIA_TYPES = ("application/json", "application/a2a+json")
 VERSIONS = ("", "0.3", "1.0")
 SWEEP_SECONDS = 30.0
+GRPC_MISSING = "pip install 'toolreeve[a2a,grpc]'"
 UNSUPPORTED_MEDIA_TYPE = 415
 """What the specification wants where the SDK has 400."""
-_TOO_MANY = "too many requests of this user in a minute (a2a.requests_per_minute)"
 _logger = logging.getLogger(__name__)
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -64,6 +65,7 @@ Refuse = Callable[[A2AError], Response]
 
 class A2aDoor:
     def __init__(self, reeve: "Toolreeve", views: "ToolViews", access: AccessControl, now: Callable[[], float]) -> None:
+        self._reeve = reeve
         self._access = access
         self._rates = RequestRates(reeve.configuration.settings.a2a.requests_per_minute, now)
         self._board = TaskBoard(reeve.internals.store.tasks, now)
@@ -82,12 +84,25 @@ class A2aDoor:
         since = await self._turns.recover()
         works = [asyncio.create_task(work) for work in (self._turns.follow_answers(since), self._maintain())]
         try:
-            yield
+            async with self._grpc():
+                yield
         finally:
             for work in works:
                 work.cancel()
             await asyncio.wait(works)
             await self._turns.close()
+
+    def _grpc(self) -> AbstractAsyncContextManager[None]:
+        """Raises ConfigError if it is wanted and cannot be."""
+        settings = self._reeve.configuration.settings
+        if not settings.a2a.grpc_port:
+            return nullcontext()
+        if importlib.util.find_spec("grpc") is None:
+            raise ConfigError("the extra 'grpc' is missing", source="a2a.grpc_port", fix=GRPC_MISSING)
+        from toolreeve.serve.a2a.grpc_server import serve_grpc
+
+        host = settings.serve.host
+        return serve_grpc(self._handler, self._access, self._rates, host=host, port=settings.a2a.grpc_port)
 
     def routes(self) -> list[BaseRoute]:
         rest = create_rest_routes(self._handler, self._contexts, enable_v0_3_compat=True, path_prefix=REST)
@@ -102,7 +117,7 @@ class A2aDoor:
                 response: Response = await route.endpoint(request)
                 return response
             if allowance.is_exceeded:
-                return JSONResponse({"error": {"code": 429, "message": _TOO_MANY}}, 429, allowance.headers())
+                return JSONResponse({"error": {"code": 429, "message": TOO_MANY}}, 429, allowance.headers())
             response = await route.endpoint(request)
             response.headers.update(allowance.headers())
             return response

@@ -7,8 +7,10 @@ import base64
 import binascii
 import hashlib
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers import RequestHandler
@@ -28,6 +30,7 @@ from a2a.types import (
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
+    StreamResponse,
     SubscribeToTaskRequest,
     Task,
     TaskPushNotificationConfig,
@@ -100,7 +103,7 @@ class TaskHandler(RequestHandler):
         yield read_task(row)
         if row.ended or row.question:
             return
-        async for response in self.board.follow(row.id, row.last):
+        async for response in self._follow(row, row.last, context):
             yield event_of(response)
             if response.status_update.status.state == TaskState.TASK_STATE_INPUT_REQUIRED:
                 return
@@ -119,8 +122,16 @@ class TaskHandler(RequestHandler):
             after = row.last
         elif row.ended and after >= row.last:
             return
-        async for response in self.board.follow(row.id, after):
+        async for response in self._follow(row, after, context):
             yield event_of(response)
+
+    async def _follow(self, row: TaskRow, after: int, context: ServerCallContext) -> AsyncIterator[StreamResponse]:
+        """Until the credential is no longer accepted."""
+        async with aclosing(self.board.follow(row.id, after)) as responses:
+            async for response in responses:
+                if not self.turns.is_valid(credential_of(context).id):
+                    return
+                yield response
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         return _shown(await self.find(params.id, credential_of(context)), params)
@@ -193,7 +204,13 @@ class TaskHandler(RequestHandler):
     def card(self, base: str, credential: Credential | None, *, requires_token: bool) -> AgentCard:
         """`credential` is None for a caller that sent none where one is required."""
         specs = None if credential is None else self.visible(credential)
-        return new_card(base, self._version, specs, requires_token=requires_token)
+        return new_card(base, self._version, specs, requires_token=requires_token, grpc=self._grpc_address(base))
+
+    def _grpc_address(self, base: str) -> str:
+        """On the host that the caller knows us by."""
+        settings = self.reeve.configuration.settings
+        port = settings.a2a.grpc_port
+        return f"{urlsplit(base).hostname or settings.serve.host}:{port}" if port else ""
 
     def visible(self, credential: Credential) -> list[ToolSpec]:
         view = self._views.of(credential)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WINDOW = 60.0
+TOO_MANY = "too many requests of this user in a minute (a2a.requests_per_minute)"
 MAX_USERS = 10_000
 
 

@@ -68,7 +68,7 @@ class Turns:
     def __init__(self, reeve: "Toolreeve", board: TaskBoard, is_valid: Callable[[str], bool]) -> None:
         self._reeve = reeve
         self._board = board
-        self._is_valid = is_valid
+        self.is_valid = is_valid
         self._running: dict[str, asyncio.Task[None]] = {}
         self._nested: dict[str, asyncio.Event] = {}
         self._owners: Counter[str] = Counter()
@@ -116,7 +116,7 @@ class Turns:
             await self._resume_nested(row)
         elif state in (EXPIRED, WITHDRAWN):
             await self._end(row, TaskState.TASK_STATE_CANCELED, f"the question {row.question} has {_ENDS[state]}")
-        elif not self._is_valid(row.turn["credential"]):
+        elif not self.is_valid(row.turn["credential"]):
             await self._end(row, TaskState.TASK_STATE_FAILED, "the credential of this task is no longer accepted")
         else:
             process = self._reeve.internals.journal.process

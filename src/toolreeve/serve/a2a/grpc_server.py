@@ -1,0 +1,105 @@
+"""A2A over gRPC (extra `grpc`), with the same tasks, tokens and rates as over HTTP.
+
+The SDK's handler ignores the version that a caller asks for: it is checked here. A token is always required: unlike
+over HTTP, the user at the other end of a local connection is not known.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import grpc.aio
+from a2a.auth.user import UnauthenticatedUser
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.grpc_handler import GrpcHandler, GrpcServerCallContextBuilder
+from a2a.types import a2a_pb2_grpc
+from a2a.utils.errors import VersionNotSupportedError
+
+from toolreeve.core.errors import ConfigError
+from toolreeve.serve.a2a.card import VERSION
+from toolreeve.serve.a2a.handler import TaskHandler
+from toolreeve.serve.a2a.rate import TOO_MANY, RequestRates
+from toolreeve.serve.access import AccessControl
+from toolreeve.serve.api.endpoint import MAX_BODY_BYTES
+from toolreeve.serve.tokens import Credential
+
+GRACE_SECONDS = 1.0
+NO_TOKEN = "a valid bearer token is required over gRPC: toolreeve tokens add NAME"  # noqa: S105 - a sentence
+Details = Any
+Refusal = tuple[grpc.StatusCode, str]
+
+
+class _AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio has no types
+    def __init__(self, access: AccessControl, rates: RequestRates) -> None:
+        self._access = access
+        self._rates = rates
+
+    async def intercept_service(self, continuation: Callable[[Details], Awaitable[Any]], details: Details) -> Any:
+        refusal = self._check(_texts(details.invocation_metadata))
+        if refusal is None:
+            return await continuation(details)
+
+        async def refuse(_: object, context: grpc.aio.ServicerContext) -> None:
+            await context.abort(*refusal)
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
+
+    def _check(self, metadata: Mapping[str, str]) -> Refusal | None:
+        credential = find_credential(self._access, metadata)
+        if credential is None:
+            return grpc.StatusCode.UNAUTHENTICATED, NO_TOKEN
+        allowance = self._rates.take(credential.principal.user)
+        if allowance is not None and allowance.is_exceeded:
+            return grpc.StatusCode.RESOURCE_EXHAUSTED, f"{TOO_MANY}; try again in {allowance.reset} s"
+        return None
+
+
+class _GrpcContexts(GrpcServerCallContextBuilder):
+    def __init__(self, access: AccessControl) -> None:
+        self._access = access
+
+    def build(self, context: grpc.aio.ServicerContext) -> ServerCallContext:
+        """Raises VersionNotSupportedError."""
+        metadata = _texts(context.invocation_metadata())
+        asked = metadata.get("a2a-version", "")
+        if asked != VERSION:
+            raise VersionNotSupportedError(
+                message=f"A2A version {asked!r:.40} is not supported over gRPC; use {VERSION}"
+            )
+        state = {
+            "headers": metadata,
+            "credential": find_credential(self._access, metadata),
+            "base": "",
+            "locked": True,
+        }
+        return ServerCallContext(user=UnauthenticatedUser(), state=state)
+
+
+def find_credential(access: AccessControl, metadata: Mapping[str, str]) -> Credential | None:
+    return access.tokens.find(metadata.get("authorization", "").encode()) if access.tokens else None
+
+
+def _texts(metadata: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in metadata or () if isinstance(value, str)}
+
+
+@asynccontextmanager
+async def serve_grpc(
+    handler: TaskHandler, access: AccessControl, rates: RequestRates, *, host: str, port: int
+) -> AsyncIterator[None]:
+    """Raises ConfigError."""
+    options = [("grpc.max_receive_message_length", MAX_BODY_BYTES), ("grpc.so_reuseport", 0)]
+    server = grpc.aio.server(interceptors=[_AccessInterceptor(access, rates)], options=options)
+    add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
+    add(GrpcHandler(handler, _GrpcContexts(access)), server)
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        server.add_insecure_port(place)
+    except RuntimeError:
+        raise ConfigError(f"cannot listen on {place}", source="a2a.grpc_port", fix="choose another port") from None
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop(GRACE_SECONDS)
