@@ -19,6 +19,7 @@ from toolreeve.core.errors import ErrorCode, ExitStatus, ToolError
 if TYPE_CHECKING:
     from toolreeve.record.audit import Audit
     from toolreeve.record.chain import Head
+    from toolreeve.record.sqlite.salvage import Salvaged
     from toolreeve.record.store import RecordStore
     from toolreeve.record.verify import Verification
 
@@ -244,10 +245,21 @@ def _print_archive(options: Options, body: Mapping[str, Any], done: str) -> None
 def repair(reason: str) -> int:
     """Make a damaged record continue, and record what was damaged. Nothing is removed.
 
-    A missing checkpoint or identity is replaced. What `verify` finds wrong in the chain now stays recorded, and is a
-    problem again if it changes. Records that were edited or removed do not come back.
+    Of a malformed database, all that can be read moves into a new one, and the old one is kept beside it: stop other
+    processes that use it first. A missing checkpoint or identity is replaced. What `verify` finds wrong in the chain
+    now stays recorded, and is a problem again if it changes. Records that were edited or removed do not come back.
     """
     return asyncio.run(_repair(current(), reason))
+
+
+def _salvage(options: Options) -> "Salvaged | None":
+    from toolreeve.config.xdg import DATABASE
+    from toolreeve.record.sqlite.salvage import salvage
+
+    state = options.configuration().settings.state
+    if state.url:
+        return None
+    return salvage(Path(state.dir) / DATABASE, time.strftime("%Y%m%dT%H%M%S"))
 
 
 async def _repair(options: Options, reason: str) -> int:
@@ -256,11 +268,15 @@ async def _repair(options: Options, reason: str) -> int:
     from toolreeve.record.verify import REPAIRED
     from toolreeve.runtime.store import configured_store
 
+    who: dict[str, Any] = {"user": os_user_name(), "reason": reason}
+    if (salvaged := _salvage(options)) is not None:
+        who["salvaged"] = {"kept": str(salvaged.kept), "rows": salvaged.rows}
+        read = salvaged.rows.get("audit", 0)
+        note(f"the database is malformed: {count(read, 'record')} could be read; it is kept as {salvaged.kept}")
     async with open_audit(options) as found:
-        if found is None or (await found.verify()).ok:
+        if salvaged is None and (found is None or (await found.verify()).ok):
             note("nothing to repair")
             return ExitStatus.OK
-    who = {"user": os_user_name(), "reason": reason}
     await begin_repair(configured_store(options.configuration()), who, time.time())
     async with open_journal(options) as (store, journal):
         before = await Audit(store).verify()
