@@ -90,7 +90,8 @@ def main() -> None:
             case "initialize":
                 send({"id": message["id"], "result": {"protocolVersion": SCRIPT.get("version", 1)}})
             case "session/new":
-                send({"id": message["id"], "result": {"sessionId": "s1", "modes": SCRIPT.get("modes")}})
+                offered = {"modes": SCRIPT.get("modes"), "configOptions": SCRIPT.get("options")}
+                send({"id": message["id"], "result": {"sessionId": "s1", **offered}})
             case "session/prompt":
                 play(SCRIPT["steps"])
                 (HOME / "found.json").write_text(json.dumps(found))

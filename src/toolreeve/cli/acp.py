@@ -106,6 +106,7 @@ async def _run(options: Options, agent: str, prompt: str) -> "AgentTurn":
         new_runtime(options) as reeve,
         hold_agent(reeve, spec, on_update=print_json if options.json else _show) as held,
     ):
+        await reeve.say(prompt)
         return await held.prompt(prompt)
 
 

@@ -116,6 +116,22 @@ async def test_without_a_mode_that_asks_there_is_no_prompt(tmp_path: Path) -> No
     assert "session/prompt" not in [each.get("method") for each in received(tmp_path)]
 
 
+@pytest.mark.parametrize(("mode", "works"), [("ask", True), ("as", False)])
+async def test_the_asking_mode_may_be_a_configuration_option(tmp_path: Path, mode: str, works: bool) -> None:  # noqa: FBT001
+    values = [{"value": "auto", "name": "Auto"}, {"value": "ask", "name": "Ask"}]
+    option = {"id": "approvals", "category": "mode", "type": "select", "currentValue": "auto", "options": values}
+    try:
+        async with holding(tmp_path, script={"options": [option]}, mode=mode) as agent:
+            await agent.prompt("go")
+    except ToolError:
+        assert not works
+        return
+
+    assert works
+    sent = next(each["params"] for each in received(tmp_path) if each["method"] == "session/set_config_option")
+    assert sent == {"sessionId": "s1", "configId": "approvals", "value": "ask"}
+
+
 async def test_another_version_of_the_protocol_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"it speaks version 7, not 1"):
         async with holding(tmp_path, script={"version": 7}):

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 OnUpdate = Callable[[Mapping[str, Any]], None]
-CANCEL_SECONDS = 10.0
-"""How long an agent may take to end a cancelled turn."""
+LONGEST_COMMAND = 3600.0
 _logger = logging.getLogger(__name__)
 
 
@@ -57,7 +56,7 @@ class HeldAgent:
         self._lost = ""
         self._permissions = Permissions(road, judge, spec.profile, own_server=self._own_server)
         self._files = FileService(road, missing=spec.profile.missing_file)
-        self._terminals = TerminalService(road, cwd=self._cwd, timeout=reeve.configuration.settings.limits.timeout)
+        self._terminals = TerminalService(road, cwd=self._cwd, timeout=min(spec.timeout, LONGEST_COMMAND))
         self._connection = AcpConnection(transport.send, self._handle, self._notified)
         self._handlers = {
             "session/request_permission": self._permit,
@@ -137,10 +136,10 @@ class HeldAgent:
         try:
             answer = await self._connection.request("session/prompt", params, self.spec.timeout)
         except TimeoutError:
-            await self._give_up()
+            self.cancel()
             raise self._failure(f"no end of its turn within {self.spec.timeout:g} s (timeout)") from None
         except asyncio.CancelledError:
-            await asyncio.shield(self._give_up())
+            self.cancel()
             raise
         except (AcpError, ServerUnavailable) as problem:
             raise self._failure(str(problem)) from None
@@ -154,10 +153,6 @@ class HeldAgent:
         self._cancelled.set()
         with contextlib.suppress(ServerUnavailable):
             self._connection.notify("session/cancel", {"sessionId": self.session_id})
-
-    async def _give_up(self) -> None:
-        self.cancel()
-        await asyncio.sleep(0)
 
     async def _handle(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         handler = self._handlers.get(method)
@@ -222,11 +217,16 @@ class HeldAgent:
 
 
 def _mode_option(options: Any, wanted: str) -> str | None:
-    """The id of the configuration option of category `mode` that has this value."""
+    """The id of the configuration option of category `mode` that has this value, by itself or in a group."""
     for option in options if isinstance(options, list) else ():
-        if isinstance(option, dict) and option.get("category") == "mode" and wanted in str(option.get("options")):
+        if isinstance(option, dict) and option.get("category") == "mode" and wanted in _values(option.get("options")):
             return str(option.get("id"))
     return None
+
+
+def _values(options: Any) -> list[Any]:
+    listed = [each for each in options if isinstance(each, dict)] if isinstance(options, list) else []
+    return [value for each in listed for value in (each.get("value"), *_values(each.get("options")))]
 
 
 def _ignore(_: Mapping[str, Any]) -> None:
