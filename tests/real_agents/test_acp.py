@@ -1,8 +1,9 @@
 """Real ACP agents held by us: write, run a command; allowed, denied, and cancelled."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from tests.acp.holding import Person
 from tests.peers.programs import NODE, PEERS
 from tests.real_agents.agents import PROGRAMS
 from toolreeve.acp.client.agents import find_agent
-from toolreeve.acp.client.held_agent import hold_agent
+from toolreeve.acp.client.held_agent import HeldAgent, hold_agent
 from toolreeve.acp.client.turn import AgentTurn
+from toolreeve.approval.request import Request
 from toolreeve.config import Settings
 from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.state import State
@@ -55,7 +57,7 @@ def _codex(home: Path, model: ScriptedModel) -> None:
 
 
 def _opencode(home: Path, model: ScriptedModel) -> None:
-    options = {"baseURL": model.base_url("openai"), "apiKey": "scripted"}
+    options = {"baseURL": f"http://localhost:{model.port}/v1", "apiKey": "scripted"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"scripted": {}}}
     body = {
         "model": "fake/scripted",
@@ -130,8 +132,19 @@ def is_scenario(body: Any) -> bool:
 
 
 @pytest.fixture(params=AGENTS)
-def name(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield request.param
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Absent(Person):
+    """Never answers; the turn is cancelled at the first question."""
+
+    held: HeldAgent
+
+    async def __call__(self, _: Request) -> bool:
+        self.held.cancel()
+        await asyncio.Event().wait()
+        return True
 
 
 async def run(place: Path, name: str, turns: list[Reply], person: Person) -> tuple[AgentTurn, ScriptedModel]:
@@ -146,7 +159,7 @@ async def run(place: Path, name: str, turns: list[Reply], person: Person) -> tup
             "command": str(agent.command),
             **({"args": list(agent.args)} if agent.args else {}),
             "env": {"PATH": path, "CI": "1", **agent.env, **({variable: address} if variable else {})},
-            "hosts": ["127.0.0.1"],
+            "hosts": ["127.0.0.1", "localhost"],
             "home": str(place / "home"),
             "readable": [str(NODE.parents[1])],
             "tools": False,
@@ -155,13 +168,15 @@ async def run(place: Path, name: str, turns: list[Reply], person: Person) -> tup
         settings = Settings(
             workspace=Workspace(dir=str(place / "work")),
             state=State(dir=str(place / "state")),
-            network=Network(allow=(f"127.0.0.1:{model.port}",)),
+            network=Network(allow=(f"127.0.0.1:{model.port}", f"localhost:{model.port}")),
             acp_agents={name: table},
         )
         async with (
             Toolreeve(settings=settings, approve=person) as reeve,
             hold_agent(reeve, find_agent(reeve.configuration, name)) as held,
         ):
+            if isinstance(person, Absent):
+                person.held = held
             return await asyncio.wait_for(held.prompt(f"{MARK}: work through your list."), 120), model
 
 
@@ -182,12 +197,18 @@ async def test_nothing_is_written_when_it_is_denied(tmp_path: Path, name: str) -
     agent = AGENTS[name]
     target = tmp_path / "work" / "hello.txt"
 
-    try:
-        await run(
-            tmp_path, name, [agent.write(target), agent.shell("touch made"), say("Refused.")], Person(says=False)
-        )
-    except ToolError:
-        pass  # some agents end their turn with an error
+    with contextlib.suppress(ToolError):  # some agents end their turn with an error
+        await run(tmp_path, name, [agent.write(target), agent.shell("touch made"), say("Refused.")], Person(says=False))
 
     assert not target.exists()
     assert not (tmp_path / "work" / "made").exists()
+
+
+async def test_nothing_is_written_when_the_turn_is_cancelled(tmp_path: Path, name: str) -> None:
+    agent = AGENTS[name]
+    target = tmp_path / "work" / "hello.txt"
+
+    turn, _ = await run(tmp_path, name, [agent.write(target), say("Never said.")], Absent(says=True))
+
+    assert turn.stop == "cancelled"
+    assert not target.exists()

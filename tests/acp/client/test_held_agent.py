@@ -117,7 +117,7 @@ async def test_without_a_mode_that_asks_there_is_no_prompt(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("mode", "works"), [("ask", True), ("as", False)])
-async def test_the_asking_mode_may_be_a_configuration_option(tmp_path: Path, mode: str, works: bool) -> None:  # noqa: FBT001
+async def test_the_asking_mode_may_be_a_configuration_option(tmp_path: Path, mode: str, works: bool) -> None:
     values = [{"value": "auto", "name": "Auto"}, {"value": "ask", "name": "Ask"}]
     option = {"id": "approvals", "category": "mode", "type": "select", "currentValue": "auto", "options": values}
     try:

@@ -60,7 +60,11 @@ PROFILES: Mapping[str, AgentProfile] = {
         mode="default",
     ),
     "codex": AgentProfile(key="OPENAI_API_KEY", mode="read-only"),
-    "opencode": AgentProfile(args=("acp",), env={"OPENCODE_DISABLE_MODELS_FETCH": "1"}),
+    "opencode": AgentProfile(
+        args=("acp",),
+        # It talks to a server of its own on loopback; its model is reached through the proxy by name.
+        env={"OPENCODE_DISABLE_MODELS_FETCH": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
+    ),
     "vibe": AgentProfile(key="MISTRAL_API_KEY"),
     "hermes": AgentProfile(),
     "generic": GENERIC,

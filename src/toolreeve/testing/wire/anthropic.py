@@ -38,7 +38,8 @@ class AnthropicFormat:
             require_object(tool.get("input_schema"), tool["name"])
         if str(body).count("cache_control") > _MOST_CACHE_MARKS:
             raise RequestRejected("A maximum of 4 blocks with cache_control may be provided.")
-        _check_messages(body["messages"])
+        allows_system = "per-turn-control" in headers.get("anthropic-beta", "")
+        _check_messages([each for each in body["messages"] if not (allows_system and each.get("role") == "system")])
 
     def events(self, turn: Turn, model: str) -> Iterator[str]:
         message = _message(turn, model, content=[], stop=None, written=1)
