@@ -29,10 +29,10 @@ serve: setup ## Serve the console, REST and MCP at http://127.0.0.1:8733
 test: setup ## Run all tests; installs the programs they need
 	@.ci/programs
 	.ci/peers
-	$(PYTEST) -n 2
+	$(PYTEST) -n 2 --dist worksteal
 
 quick: setup ## Run the tests that start no other program: for the inner loop
-	@$(PYTEST) -n 2 --quick
+	@$(PYTEST) -n 2 --dist worksteal --quick
 
 mutants: setup ## Change the modules that guard, one place at a time: do their tests notice?
 	@$(BIN)/python -m bench.mutants

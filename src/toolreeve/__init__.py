@@ -1,4 +1,4 @@
-"""Toolreeve: the tool runtime for AI agents. Every tool call travels one road.
+"""Toolreeve: the tool runtime for AI agents.
 
 Started with `python -m`, it imports nothing from the current directory: that is the workspace, and its files are not
 ours. `safe_path` enforces this and must be imported before anything else.

@@ -1,4 +1,4 @@
-"""Flows: several calls in parallel, or in sequence with references to earlier results.
+"""Flows: several calls, in parallel or in sequence.
 
 Flows stand above the road: each step is a call like any other. A reference is resolved once, as data: text in a tool's
 output that looks like a reference stays text.

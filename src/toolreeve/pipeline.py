@@ -1,4 +1,4 @@
-"""The road: the pipeline of stages that every call, through every door, takes.
+"""The road: the stages that every call takes, through every door.
 
 resolve → validate → decide → approve → admit → execute → recover → record. There is no other way to a tool.
 Stages raise `ToolError`; here, and only here, it becomes a result. Whatever happens, the call's record is closed.

@@ -1,4 +1,4 @@
-"""Pytest plugin: a runtime in a temporary workspace, a scripted model, and assertions on calls.
+"""Pytest plugin: a temporary runtime, a scripted model, assertions on calls.
 
 A test suite loads it with `pytest_plugins = ["toolreeve.pytest_plugin"]` in its conftest.py.
 """

@@ -1,4 +1,4 @@
-"""Calls from other frameworks, which know tools by the names that model providers accept."""
+"""Calls from other frameworks, under the names that model providers accept."""
 
 from typing import Any
 

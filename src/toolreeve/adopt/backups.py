@@ -1,4 +1,4 @@
-"""Applies changes with backups and a manifest, so that they can be undone.
+"""Applies changes with backups and a manifest, for undo.
 
 The manifest is written atomically before the changes, and in the end lists exactly what was changed. When undoing, a
 file that was edited since keeps those edits: the servers are merged back into it. If that is not possible, it stays as

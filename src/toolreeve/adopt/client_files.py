@@ -1,4 +1,4 @@
-"""Reads the servers of a client's file into our own terms. Changes nothing."""
+"""Reads the servers of a client's file. Changes nothing."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Replaces the servers in a client's file by our entry, and restores them.
+"""Replaces the servers in a client's file by ours, and back.
 
 A text is returned only if it says exactly what is intended, which is verified on the text itself: what was removed or
 restored, our entry, and everything else unchanged.

@@ -1,4 +1,4 @@
-"""Edits TOML text in place: adds and removes whole tables, keeps the rest.
+"""Edits TOML in place: adds and removes whole tables.
 
 The result is parsed again and must say exactly what is intended; a file that cannot be edited this way, such as one
 long inline table, is left unchanged. No comment is dropped: those of a removed table are returned, or stay.

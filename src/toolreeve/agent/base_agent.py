@@ -1,4 +1,4 @@
-"""`BaseAgent`: a model with tools, inside and outside of an event loop alike.
+"""`BaseAgent`: a model with tools, inside or outside an event loop.
 
 The runtime lives on a thread of its own, so `run` works in a script, and `run_async` in any event loop.
 """

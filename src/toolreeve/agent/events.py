@@ -1,4 +1,4 @@
-"""Events of an agent's run, in the order in which they happen. The last one is always `ended`."""
+"""Events of an agent's run, in order; `ended` is always the last."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

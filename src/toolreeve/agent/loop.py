@@ -1,4 +1,4 @@
-"""The agent's loop: the model decides, its tool calls take the road, their results go back.
+"""The agent's loop: model, tool calls on the road, results back.
 
 Ends exactly once, with an outcome: cancellation, errors and every limit included. Steps, seconds and dollars are
 bounded. Nothing that a tool returns is treated as the user's words.

@@ -1,4 +1,4 @@
-"""Structured output: reads the fields of a signature from the model's last reply."""
+"""Structured output: the fields of a signature in the last reply."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""One run of an agent: question in, outputs out, an event for every step."""
+"""One run of an agent: question in, outputs and events out."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The tools of a runtime as an agent sees them: every call takes the road."""
+"""The tools of a runtime, as an agent sees them."""
 
 from collections.abc import Sequence
 

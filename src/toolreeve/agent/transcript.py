@@ -1,4 +1,4 @@
-"""Transcript of a run in the record, so that it can be read and resumed.
+"""Transcript of a run in the record, to read and resume.
 
 Messages are stored before the next turn of the model. A call that a dead process left unanswered is never repeated: the
 model is told that its outcome is unknown.

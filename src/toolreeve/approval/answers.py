@@ -1,4 +1,4 @@
-"""Collecting answers: a stored question is shown on channels, and its row is waited for.
+"""Answers: shows a stored question on channels and waits for its row.
 
 Channels only show the question; the row decides. So it may as well be answered from another process. An error, a truthy
 value or the answer to another request is not an answer; its reason is kept for the error message.

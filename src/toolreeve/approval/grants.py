@@ -1,4 +1,4 @@
-"""Session grants: approvals that cover the same call again, or what a person chose to allow with it.
+"""Session grants: approvals that also cover later calls.
 
 A grant holds in the same session and workspace, for the same principal and client, through the same door, under the
 same policy, and for the same tool with the same definition. It covers

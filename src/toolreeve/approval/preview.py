@@ -1,4 +1,4 @@
-"""Previews: a diff of what a call would write, or the tool's own.
+"""Previews: the diff of a call, or the tool's own.
 
 A preview changes nothing and promises nothing: the file is read again when the call runs. A preview that cannot be
 shown says why.

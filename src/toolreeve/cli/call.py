@@ -1,4 +1,4 @@
-"""`toolreeve call`: calls one tool and maps its result to an exit code.
+"""`toolreeve call`: one tool; its result becomes the exit code.
 
 Only the data goes to stdout; a failure goes to stderr with its suggestions. There is no flag that approves everything:
 that is `--mode bypass`.

@@ -1,4 +1,4 @@
-"""The trial stage of the road: what a tried call changed, and its fate.
+"""The trial stage: what a tried call changed, and its fate.
 
 Nothing of a trial reaches the host unless it is kept, and then exactly the bytes that were decided about. Scratch is
 always discarded: a forged cache or interpreter would run outside the sandbox. Only what was allowed to run for real

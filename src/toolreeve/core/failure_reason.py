@@ -1,4 +1,4 @@
-"""Failure reason: the line of a program's output that says why it failed."""
+"""The line of a program's output that says why it failed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Http: the HTTP capability of a tool, and how dangerous each method is.
+"""The HTTP capability of a tool, and the danger of methods.
 
 The capability is implemented by `guard/network/client.py`.
 """

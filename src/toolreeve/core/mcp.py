@@ -1,4 +1,4 @@
-"""What the MCP server and the MCP client share: eras, JSON-RPC errors, the MCP peer."""
+"""What MCP server and client share: eras, JSON-RPC errors, the peer."""
 
 from collections.abc import Mapping
 from enum import StrEnum

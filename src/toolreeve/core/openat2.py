@@ -1,4 +1,4 @@
-"""System calls that Python lacks: `openat2`, `syncfs`, renames that never replace or that exchange."""
+"""System calls that Python lacks: `openat2`, `syncfs`, safe renames."""
 
 import ctypes
 import errno

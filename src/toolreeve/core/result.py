@@ -1,4 +1,4 @@
-"""Results of calls: one type; every other format is a view of it."""
+"""Results of calls: one type; other formats are views of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

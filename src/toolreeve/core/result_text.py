@@ -1,4 +1,4 @@
-"""Results as text for a model: both streams in order, cut to a limit.
+"""Results as text for a model, cut to a limit.
 
 Every cut says so where it was made, keeps the beginning and the end, and names the call that reads on.
 """

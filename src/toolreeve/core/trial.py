@@ -1,4 +1,4 @@
-"""Confinement of a call's programs, and the layer that a trial leaves behind.
+"""Confinement of a call's programs, and the layer of a trial.
 
 The decision chooses the confinement and the kernel enforces it, so a wrong belief about a program has no effect.
 """

@@ -1,4 +1,4 @@
-"""URL parsing as browsers do it; URLs that parsers read differently are refused.
+"""URL parsing as browsers do it; ambiguous URLs are refused.
 
 The road, the guard and the proxy all decide on the `Target` made here, and only its canonical form is ever sent. A
 number is an address in every spelling that glibc or a browser accepts, whatever its base, digits or dots.

@@ -1,4 +1,4 @@
-"""Output store: keeps long results in memory, so that their caller can read on.
+"""Output store: keeps long results in memory, to be read on.
 
 A result belongs to the user and the session of its call, and is shown to no other. The store is bounded: the oldest
 results are dropped first.

@@ -1,4 +1,4 @@
-"""Recognises what the confinement of a command stopped: a write, or a read.
+"""Recognises what confinement stopped: a write, or a read.
 
 Hints from what the program printed: the kernel tells nobody else. They never allow anything.
 """

@@ -1,4 +1,4 @@
-"""Provider formats: tool declarations, calls and results as each model provider writes them."""
+"""Provider formats: tool declarations, calls and results of each provider."""
 
 from toolreeve.formats.calls import ParsedCall, parse_calls
 from toolreeve.formats.declarations import tools_for

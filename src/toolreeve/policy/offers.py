@@ -1,4 +1,4 @@
-"""Wider approvals that a question may offer: rules in plain sentences, narrowest first.
+"""Wider approvals that a question may offer, narrowest first.
 
 Pure. Nothing is offered for a command that cannot be read word by word, or whose effect cannot be undone. Each rule is
 checked to cover the very call that it is offered for.

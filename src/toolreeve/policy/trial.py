@@ -1,4 +1,4 @@
-"""Decisions about trials: may a call be tried, may its changes be kept.
+"""Decisions about trials: may a call be tried, its changes kept.
 
 Pure. A trial replaces only the question that the mode would ask: floor, denies and ask rules hold before it, and again
 for the changes that it made. What discarding does not undo (reads, connections) is never tried.

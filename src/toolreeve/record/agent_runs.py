@@ -1,4 +1,4 @@
-"""Runs of agents: what was asked, the conversation so far, and how it ended."""
+"""Runs of agents: question, conversation and outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

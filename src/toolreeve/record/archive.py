@@ -1,4 +1,4 @@
-"""Archives of the record: its first records in one file, copied or moved.
+"""Archives of the record: its first records in one file.
 
 One JSON object per line, with all that the hash covers: the chain can be followed in the file alone. A file does not
 show that its own end was cut off, so the record itself keeps the head of each archive. Rotation removes what was

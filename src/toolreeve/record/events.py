@@ -1,4 +1,4 @@
-"""Event publisher: call, server and record events for the metrics and the bus.
+"""Event publisher: calls, servers and record, for metrics and bus.
 
 Metrics count every call; events are created only while the bus has subscribers. Secrets are redacted first.
 """

@@ -1,4 +1,4 @@
-"""Stored approvals: every question that was put to a person, shared by all processes.
+"""Stored approvals: every question to a person, shared by all processes.
 
 A question goes from pending to allowed, edited or denied once, by the first decision, or it expires or is withdrawn;
 an answer is used once. What it grants is never granted twice, not even to two callers at the same moment, nor after a

@@ -1,4 +1,4 @@
-"""Sliding-window rate limit: state and `now` in, new state and a wait out.
+"""Sliding-window rate limit: state in, state and wait out.
 
 Pure. At most `calls` in *any* window of `per` seconds, bursts included: a leaky bucket would admit nearly twice as many
 at the edge of two windows. Up to `EXACT` calls, each is stored; above that, calls in the same 64th of the window are

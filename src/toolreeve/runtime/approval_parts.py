@@ -1,4 +1,4 @@
-"""The parts of a runtime that ask people, each built when first needed."""
+"""The parts of a runtime that ask people, built when needed."""
 
 import contextlib
 import os

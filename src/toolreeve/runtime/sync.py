@@ -1,4 +1,4 @@
-"""The synchronous runtime: one event loop in its own thread runs every call.
+"""The synchronous runtime: an event loop in its own thread.
 
 Its methods are those of `Toolreeve`, derived from them: nothing is declared twice.
 """

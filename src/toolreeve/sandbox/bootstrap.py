@@ -1,4 +1,4 @@
-"""Command line of a small Python process that runs one module of this package.
+"""Command line of a small process that runs one of our modules.
 
 It sees none of the environment, the user's site packages or the rest of the package: it needs none of them.
 """

@@ -1,4 +1,4 @@
-"""Output capture: keeps the beginning and the end of a stream up to a limit.
+"""Output capture: keeps the beginning and end of a stream.
 
 What lies between is read and discarded: a program is never blocked by a full pipe. A mark says how much it was. The end
 is a ring that is overwritten in place, so that no stream ever takes more memory than its limit.

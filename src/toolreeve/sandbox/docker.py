@@ -1,4 +1,4 @@
-"""Docker sandbox: one `docker run` per command, with the same paths and limits.
+"""Docker sandbox: one `docker run` per command.
 
 Nothing is taken from the user's docker configuration but how to reach the daemon. Where no daemon answers, no program
 runs.

@@ -1,4 +1,4 @@
-"""Layout: which paths a command may see and change, and its base environment.
+"""Layout: paths a command may see and change; its environment.
 
 Pure but for asking which of the named paths exist. What is not named here does not exist for a command.
 """

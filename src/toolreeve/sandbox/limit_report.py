@@ -1,4 +1,4 @@
-"""Which limit stopped a command: kernel counters first, then the signal, then stderr.
+"""Which limit stopped a command: counters, signal, then stderr.
 
 Only a command that failed reached a limit; its stderr counts only together with that.
 """

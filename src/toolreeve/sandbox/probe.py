@@ -1,4 +1,4 @@
-"""Probe of the kernel mechanisms: each is tried, never guessed from a version.
+"""Probe of the kernel mechanisms: each is tried, never guessed.
 
 `examine` starts a small Python process, which runs each trial in a fork of its own.
 """

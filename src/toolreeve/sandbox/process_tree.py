@@ -1,4 +1,4 @@
-"""Process trees: find a program, measure and kill a command with its descendants.
+"""Process trees: find, measure and kill a command's descendants.
 
 Read from /proc, which in a slot with its own process namespace shows that command's processes and nothing else.
 """

@@ -1,4 +1,4 @@
-"""Trials: the commands of a call in one slot, whose layers outlive it.
+"""Trials: the commands of a call in one lasting slot.
 
 A slot is used for one call and never again. Its layers are given out when every process that could write to them has
 ended.

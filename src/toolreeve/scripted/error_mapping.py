@@ -1,4 +1,4 @@
-"""Error mapping: what the exit codes of a script mean to the caller.
+"""Error mapping: what a script's exit codes mean.
 
 The author defines the meaning; it is reported in one of two profiles. `acp-basic`: the detail of an error is a text,
 and structured data goes to the result's diagnostics. `extended-json`: the detail is the structure itself.

@@ -1,4 +1,4 @@
-"""Tools of a Python file: its `@tool` functions, and the entries of its `TOOLS`.
+"""Tools of a Python file: its `@tool` functions, and `TOOLS`.
 
 Loading the file runs it: the caller must have made sure that a person trusts it.
 """

@@ -1,4 +1,4 @@
-"""Scripted tools: a script rendered for each call and run in the sandbox.
+"""Scripted tools: a script rendered per call, run in the sandbox.
 
 A tool is shared by all calls and holds no state of any: each stage works from the arguments alone.
 """

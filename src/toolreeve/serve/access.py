@@ -1,4 +1,4 @@
-"""HTTP access control: Host, Origin, bearer token or cookie, checked before anything else.
+"""HTTP access control: Host, Origin, token or cookie, checked first.
 
 A web page can make a browser send requests here under a name of its choice (DNS rebinding). So the Host must be one of
 ours, an Origin must be ours or a configured one, and if tokens are configured a valid one is required. A header that

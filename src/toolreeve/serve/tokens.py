@@ -1,4 +1,4 @@
-"""Bearer tokens and browser sessions: each stands for a user, a role, scopes and a toolset.
+"""Bearer tokens and browser sessions: user, role, scopes and toolset.
 
 Tokens are stored and looked up by their digests: neither a response nor its delay reveals how close a guess was. A
 token that is configured twice or could be guessed is refused at start.

@@ -1,4 +1,4 @@
-"""For tests of programs that use models: a scripted model that speaks the providers' real wire formats."""
+"""For tests of programs with models: a scripted model."""
 
 from toolreeve.testing.model_server import ScriptedModel
 from toolreeve.testing.script import Reply, Turn, break_off, call, fail, say

@@ -1,4 +1,4 @@
-"""`ScriptedModel`: an HTTP server on loopback that replies by a script, in each provider's own format."""
+"""`ScriptedModel`: a loopback server that replies by a script."""
 
 import socket
 import threading

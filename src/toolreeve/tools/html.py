@@ -1,4 +1,4 @@
-"""HTML as plain text: blocks on lines, links as `text (url)`, bullets, tables by tab.
+"""HTML as plain text: blocks on lines, `text (url)`, bullets, tables.
 
 Linear in the size of the page and bounded in its output, however the tags are nested.
 """

@@ -1,4 +1,4 @@
-"""HTML as Markdown: the plain text with headings, emphasis, code, links and tables marked."""
+"""HTML as Markdown: headings, emphasis, code, links and tables."""
 
 import re
 

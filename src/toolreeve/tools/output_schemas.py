@@ -1,4 +1,4 @@
-"""Output schemas: what each builtin tool returns, for clients to rely on and check.
+"""Output schemas of the builtin tools, for clients to check.
 
 Fields named here are always present; a tool may add others.
 """

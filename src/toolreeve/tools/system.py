@@ -1,4 +1,4 @@
-"""Tools that report on the machine, the time, language models and the audit log."""
+"""Tools that report on machine, time, models and audit log."""
 
 import os
 import platform

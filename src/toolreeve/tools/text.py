@@ -1,4 +1,4 @@
-"""Text paging: pages of lines out of files of any size, in bounded memory.
+"""Text paging: pages of lines, in bounded memory.
 
 A page ends at the end of a line if possible; a line longer than a page is cut between characters and continued by byte.
 Every cut is reported with the position where the text continues.

@@ -1,4 +1,4 @@
-"""Web page tools: fetch a page, list its links. Every response is untrusted.
+"""Web page tools. Every response is untrusted.
 
 Pages are parsed, never run.
 """

@@ -1,1 +1,1 @@
-"""Trials: what a command changed in its layer, committed to the real tree."""
+"""Trials: what a command changed in its layer, committed."""

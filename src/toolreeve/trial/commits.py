@@ -1,4 +1,4 @@
-"""Commits: brings the changes of a trial into the real tree, and takes them back.
+"""Commits: applies the changes of a trial, and reverts them.
 
 Staged beside the tree → synced → journalled → swapped in, one rename a change. Killed at any point, a commit is
 finished or reverted by `recover`. One commit at a time runs in a tree, across processes.

@@ -1,4 +1,4 @@
-"""Journal of commits: what each one swaps, and how far it is, in the state directory.
+"""Journal of commits: what each swaps, and how far it is.
 
 Kept outside the workspace, so that neither a command nor a repository that somebody made can forge one. A commit's
 phase is the suffix of its file, so a change of phase is one rename, durable when `move` returns.

@@ -1,1 +1,1 @@
-"""Control protocol: carries an agent's questions, approvals and progress to a person, over any transport."""
+"""Control protocol: an agent's questions, approvals and progress, for a person."""

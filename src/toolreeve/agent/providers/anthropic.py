@@ -1,4 +1,4 @@
-"""Anthropic Messages. System prompt, tools and the conversation so far are marked for its prompt cache."""
+"""Anthropic Messages, with prompt, tools and conversation marked for its cache."""
 
 from typing import Any
 

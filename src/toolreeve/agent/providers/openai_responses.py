@@ -1,4 +1,4 @@
-"""OpenAI Responses. Nothing is stored at the provider; reasoning travels encrypted with the conversation."""
+"""OpenAI Responses: nothing stored there, reasoning sent along encrypted."""
 
 from typing import Any
 

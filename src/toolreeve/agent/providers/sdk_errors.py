@@ -1,4 +1,4 @@
-"""Translates the exceptions of the OpenAI and Anthropic SDKs, which have the same names and fields."""
+"""Translates the exceptions of the OpenAI and Anthropic SDKs."""
 
 import contextlib
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The [approval] table: how long to wait for a person, and how long a yes holds."""
+"""The [approval] table: how long to wait, how long a yes holds."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Scrubber: redacts given secret values from text, in any encoding, and nothing else.
+"""Scrubber: redacts given secret values from text, in any encoding.
 
 For what a server or a script returns of its own secrets. Some secrets are only known after a login. Of those that are
 renewed again and again, the latest are searched for.

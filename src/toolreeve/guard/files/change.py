@@ -1,4 +1,4 @@
-"""Change targets: where a file change may happen, and what is there now.
+"""Change targets: where a file may change, what is there now.
 
 Every kind of change needs the same: a checked spot that is locked for it, its former content kept for undo, and
 refusals of the operating system turned into tool errors.

@@ -1,4 +1,4 @@
-"""Workspace roots: which root holds a path, and whether it may be touched.
+"""Workspace roots: which holds a path, and may it be touched.
 
 Looks at the spelling only, never at the disk. What counts is the path inside the root: a workspace may itself lie below
 `/root` or a home. A path is checked twice: as spelled here, and as resolved by the code that opens it.

@@ -1,4 +1,4 @@
-"""System directories: refused even to an allowed tool, unless a root lies in them.
+"""System directories: refused to every tool, unless a root lies there.
 
 Pure. Files that hold secrets or that the host obeys are listed in `core`, because commands need the same tables.
 """

@@ -1,4 +1,4 @@
-"""Workspace files: checks and opens every path that a tool names, in one step.
+"""Workspace files: checks and opens every path in one step.
 
 A path is resolved against the workspace root, links followed, and must end inside an allowed root and outside the
 sensitive places. `..` that stays inside is fine. A leading `~/` means the home directory if one is configured, and is

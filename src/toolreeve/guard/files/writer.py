@@ -1,4 +1,4 @@
-"""File writer: every change is checked, kept for undo, recorded durably, then made.
+"""File writer: check, keep for undo, record durably, change.
 
 Everything here blocks and runs to its end in a thread: half a change is worse than a late result. Changes of one path
 are serialised.

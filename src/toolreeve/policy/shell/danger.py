@@ -1,4 +1,4 @@
-"""Danger of a command: the worst of its effects, alarms and unknown parts.
+"""Danger of a command: its worst effect, alarm or unknown part.
 
 SAFE runs without approval, so it is only for commands that are fully known, change nothing, and read no secrets.
 """

@@ -1,4 +1,4 @@
-"""Overlays of a trial: every writable root under a layer that takes all changes.
+"""Overlays of a trial: a layer over every writable root.
 
 Mounted in the slot's own mount namespace, before it gives up its rights. What is covered in a root stays covered: the
 overlay alone would show it again. The layer is memory of a fixed size, and no path of the sandbox leads to it.

@@ -1,4 +1,4 @@
-"""System call numbers of this machine, for the calls that the seccomp filter names."""
+"""System call numbers of this machine, for the seccomp filter."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""`tools/call`: runs the tool on the road and converts its result to MCP.
+"""`tools/call`: runs the tool and converts its result to MCP.
 
 Only tools in the client's view exist; any other name is unknown. A failing tool is a result with `isError`; an invalid
 request is a JSON-RPC error.

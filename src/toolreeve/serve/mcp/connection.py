@@ -1,4 +1,4 @@
-"""One MCP client over a line transport: JSON-RPC both ways, in either era.
+"""One MCP client over a line transport, in either era.
 
 The first served request decides the era, and no request of the other era is served after it. Every line is answered by
 the rules of JSON-RPC or not at all: no input can end the connection.

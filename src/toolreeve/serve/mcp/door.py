@@ -1,4 +1,4 @@
-"""Builds the MCP door of a runtime from its settings: handlers and tool view."""
+"""Builds the MCP door of a runtime: handlers and tool view."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Fast path for plain tool calls; every other request goes to the SDK unchanged.
+"""Fast path for plain tool calls; the SDK answers the rest.
 
 Plain means: the modern era, headers that agree with the body, a tool that the client sees, nothing that needs a stream.
 In doubt a request is not plain. The SDK then gets it byte for byte.

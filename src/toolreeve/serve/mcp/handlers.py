@@ -1,4 +1,4 @@
-"""MCP request handlers, shared by all transports: params in, results out, as dicts.
+"""MCP request handlers of all transports: params in, results out.
 
 Each method belongs to its era. A client learns nothing about tools that it may not see. Every action takes the road.
 """

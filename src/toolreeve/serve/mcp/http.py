@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: plain calls on the fast path, the rest through the SDK.
+"""MCP over streamable HTTP: fast path first, then the SDK.
 
 Access is checked before this is reached. A session belongs to the credential that opened it, and shows the tools that
 this credential may see.

@@ -1,4 +1,4 @@
-"""The log level of upstream servers: the most verbose one that a client has set.
+"""The log level of upstream servers: the most verbose one set.
 
 Each client still gets only its own level. A client that sets none changes nothing: servers keep their default.
 """

@@ -1,4 +1,4 @@
-"""Requests from the server to the client, matched to their responses by id.
+"""Requests to the client, matched to their responses by id.
 
 A request that is no longer needed is cancelled at the client; a response without a request is ignored.
 """

@@ -1,4 +1,4 @@
-"""The context of one MCP request: its client, and the channel back to it.
+"""The context of one MCP request: its client, the way back.
 
 A client is asked only for what it declared, notified only of what it requested, and sent nothing more about a request
 that is answered.

@@ -1,4 +1,4 @@
-"""The HTTP response of a plain call: a JSON document, or a stream if it takes long.
+"""The HTTP response of a plain call: JSON, or a stream.
 
 If the client disconnects, its call is cancelled. A long call is kept alive by comments in the stream, so that no
 intermediary times out.

@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout: one client for the life of the process, without the SDK.
+"""MCP over stdin and stdout: one client, without the SDK.
 
 Only protocol messages reach stdout. The end of stdin, SIGTERM, SIGINT or a closed stdout end the service gracefully.
 """

@@ -1,4 +1,4 @@
-"""The tools that a client sees: those of its toolset that its role may use.
+"""The tools that a client sees, by its toolset and role.
 
 A tool outside the view cannot be called, by whatever name. Lists are built once per version of the registry.
 """

@@ -1,4 +1,4 @@
-"""What every wire format has: a route, a check of the request, and the events of a reply."""
+"""What every wire format has: route, check, events of a reply."""
 
 import json
 import re

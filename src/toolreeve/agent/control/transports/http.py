@@ -1,4 +1,4 @@
-"""Transport over HTTP: requests are posted to `/control`, responses arrive as server-sent events from `/stream`."""
+"""HTTP transport: requests posted to `/control`, responses streamed from `/stream`."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Transport to a person at the terminal: asks, and sends the answer back as a response."""
+"""Terminal transport: asks the person there, and sends the answer back."""
 
 import asyncio
 from collections.abc import AsyncIterator
