@@ -50,9 +50,10 @@ class AcpAgent:
 
 def _codex(home: Path, model: ScriptedModel) -> None:
     (home / ".codex").mkdir(parents=True)
+    url = model.base_url("openai_responses")
     (home / ".codex" / "config.toml").write_text(
         f'model = "scripted"\nmodel_provider = "fake"\napproval_policy = "on-request"\n[model_providers.fake]\n'
-        f'name = "fake"\nbase_url = "{model.base_url("openai_responses")}"\nwire_api = "responses"\nenv_key = "FAKE_KEY"\n'
+        f'name = "fake"\nbase_url = "{url}"\nwire_api = "responses"\nenv_key = "FAKE_KEY"\n'
     )
 
 
