@@ -1,103 +1,103 @@
-"""Model of a fleet: what each part carries, and a simulation of the queueing.
+"""Model of a fleet: what each part carries, checked by a simulation of the queueing.
 
-`python -m bench.worker_model`. The model is arithmetic over measured costs; the simulation checks its waiting times and
-its claim that one shared queue needs no balancing.
+`python -m bench.worker_model`. Costs are those that were measured; see docs/design/0036-workers.md.
 """
 
 import heapq
 import random
 import sys
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, replace
+from math import ceil, exp, lgamma, log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetModel:
-    """`service` is the time that a call takes on a worker, in seconds; bytes are of one call."""
+    """Times are in seconds, sizes in bytes of one call, rates in calls or records a second."""
 
     gateways: int = 100
     workers: int = 1_000
     capacity: int = 16
     calls: float = 50_000.0
-    service: float = 0.200
+    service: float = 0.2
     call_bytes: int = 1_500
     result_bytes: int = 2_000
     record_bytes: int = 800
-    stream_rate: float = 20_000.0
-    """Messages a second that one replicated stream takes: its Raft leader is one thread."""
+    stream_calls: float = 2_500.0
+    """What one stream with three copies carried, with everything on two shared cores."""
+    chain_records: float = 40_000.0
+    """What one chain in PostgreSQL takes under its lock."""
+    road_seconds: float = 250e-6
     sign_seconds: float = 60e-6
     verify_seconds: float = 190e-6
-    chain_rate: float = 40_000.0
-    """Records a second under the lock of one chain in PostgreSQL."""
+
+    @property
+    def places(self) -> int:
+        return self.workers * self.capacity
 
     @property
     def utilisation(self) -> float:
-        return self.calls * self.service / (self.workers * self.capacity)
+        return self.calls * self.service / self.places
 
     @property
-    def streams(self) -> int:
-        """Each call is stored once and acknowledged once."""
-        return ceil(2 * self.calls / self.stream_rate)
+    def pools(self) -> int:
+        """A pool has its own streams."""
+        return ceil(self.calls / self.stream_calls)
 
     @property
     def chains(self) -> int:
-        """Each call that changes something is two records."""
-        return ceil(2 * self.calls / self.chain_rate)
+        """A call that changes something is two records."""
+        return ceil(2 * self.calls / self.chain_records)
 
-    @property
-    def nats_megabytes(self) -> float:
-        """A second, with three copies of the queue and one of the reply."""
-        return self.calls * (3 * self.call_bytes + self.result_bytes) / 1e6
+    def one_pool(self) -> "FleetModel":
+        return replace(self, workers=self.workers // self.pools, calls=self.calls / self.pools)
 
-    @property
-    def gateway_cores(self) -> float:
-        """For signing; the road itself is some 250 µs a call."""
-        return self.calls * (self.sign_seconds + 250e-6)
+    def mean_wait(self) -> float:
+        """Erlang C: the mean wait in a queue with this many places."""
+        offered = self.calls * self.service
+        log_terms = [number * log(offered) - lgamma(number + 1) for number in range(self.places)]
+        last = self.places * log(offered) - lgamma(self.places + 1) - log(1 - self.utilisation)
+        top = max(*log_terms, last)
+        waits = exp(last - top) / (sum(exp(each - top) for each in log_terms) + exp(last - top))
+        return waits * self.service / (self.places * (1 - self.utilisation))
 
-    @property
-    def record_terabytes_a_day(self) -> float:
-        return 2 * self.calls * self.record_bytes * 86_400 / 1e12
+    def describe(self) -> list[str]:
+        megabytes = self.calls * (3 * self.call_bytes + self.result_bytes) / 1e6
+        terabytes = 2 * self.calls * self.record_bytes * 86_400 / 1e12
+        signing = self.calls * (self.sign_seconds + self.road_seconds)
+        return [
+            f"{self.places:,} places, {self.utilisation:.1%} of them busy",
+            f"{self.pools} pools, {self.chains} chains",
+            f"{megabytes:,.0f} MB/s through NATS, {terabytes:.1f} TB of records a day",
+            f"{signing:.1f} cores of gateways, {self.calls * self.verify_seconds:.1f} cores of workers to verify",
+        ]
 
 
-def simulate(
-    model: FleetModel, *, seconds: float, seed: int = 1, queues: int = 1, deaths: float = 0.0
-) -> tuple[float, float, int]:
-    """Poisson arrivals, exponential service. Returns the mean and the 99th percentile of the wait, and the calls lost
-    to `deaths` of workers a second. With several queues each has its share of the places, and calls pick one by chance."""
+def simulate(model: FleetModel, *, calls: int, seed: int = 1) -> tuple[float, float]:
+    """Poisson arrivals, exponential service, one queue: the mean and the 99th percentile of the wait. The first half
+    only fills the queue."""
     chance = random.Random(seed)
-    places = model.workers * model.capacity // queues
-    free = [[0.0] * places for _ in range(queues)]
+    free = [0.0] * model.places
     waits: list[float] = []
-    lost = 0
     now = 0.0
-    risk = deaths / model.workers
-    while now < seconds:
+    for _ in range(calls):
         now += chance.expovariate(model.calls)
-        queue = free[chance.randrange(queues)]
-        begin = max(now, heapq.heappop(queue))
-        service = chance.expovariate(1 / model.service)
-        heapq.heappush(queue, begin + service)
+        begin = max(now, heapq.heappop(free))
+        heapq.heappush(free, begin + chance.expovariate(1 / model.service))
         waits.append(begin - now)
-        lost += risk > 0 and chance.random() < risk * service
-    waits.sort()
-    return sum(waits) / len(waits), waits[int(len(waits) * 0.99)], lost
-
-
-def describe(model: FleetModel) -> list[str]:
-    return [
-        f"utilisation {model.utilisation:.1%} of {model.workers * model.capacity:,} places",
-        f"{model.streams} streams (hash of the call), {model.chains} chains",
-        f"{model.nats_megabytes:,.0f} MB/s through NATS, {model.record_terabytes_a_day:.1f} TB of records a day",
-        f"{model.gateway_cores:.1f} cores of gateways, {model.calls * model.verify_seconds:.1f} cores of workers to verify",
-    ]
+    settled = sorted(waits[calls // 2 :])
+    return sum(settled) / len(settled), settled[int(len(settled) * 0.99)]
 
 
 def main() -> int:
     model = FleetModel()
-    print("\n".join(describe(model)))
-    for queues in (1, 5, 1_000):
-        mean, p99, _ = simulate(model, seconds=4.0, queues=queues)
-        print(f"{queues} queues: wait {mean * 1e3:.3f} ms mean, {p99 * 1e3:.1f} ms p99")
+    print("\n".join(model.describe()))
+    for service in (0.2, 0.3, 0.31):
+        pool = replace(model, service=service).one_pool()
+        mean, p99 = simulate(pool, calls=600_000)
+        print(
+            f"a pool of {pool.places} places, calls of {service} s, {pool.utilisation:.1%} busy: wait"
+            f" {pool.mean_wait() * 1e3:.2f} ms by the model, {mean * 1e3:.2f} ms simulated, p99 {p99 * 1e3:.1f} ms"
+        )
     return 0
 
 

@@ -88,12 +88,12 @@ async def test_calls_run_under_the_generated_permissions(guarded_fleet: Fleet, m
         call_subject("repeat", "other"),
         reply_subject("other", "g", "c") + ".result.t.0.1",
         "toolreeve.control.other",
-        "$JS.API.STREAM.MSG.GET.TOOLREEVE_ONCE",
-        "$JS.API.STREAM.DELETE.TOOLREEVE_ONCE",
-        "$JS.API.STREAM.PURGE.TOOLREEVE_ONCE",
-        "$JS.API.CONSUMER.CREATE.TOOLREEVE_ONCE",
-        "$JS.API.CONSUMER.MSG.NEXT.TOOLREEVE_ONCE.other",
-        "$JS.ACK.TOOLREEVE_ONCE.other.1.1.1.1.0",
+        "$JS.API.STREAM.MSG.GET.toolreeve_once_build",
+        "$JS.API.STREAM.DELETE.toolreeve_once_build",
+        "$JS.API.STREAM.PURGE.toolreeve_once_build",
+        "$JS.API.CONSUMER.CREATE.toolreeve_once_build",
+        "$JS.API.CONSUMER.MSG.NEXT.toolreeve_once_other.other",
+        "$JS.ACK.toolreeve_once_other.other.1.1.1.1.0",
         "$KV.toolreeve_workers.other.fake",
         "$KV.toolreeve_limits.rate",
     ],
@@ -123,7 +123,9 @@ async def test_a_worker_of_another_pool_takes_no_call(
         async with connected(guarded, "other") as (thief, refused):
             with pytest.raises((NatsTimeoutError, nats_py.errors.Error)):
                 await thief.request(
-                    f"$JS.API.CONSUMER.MSG.NEXT.TOOLREEVE_ONCE.{POOL}", json.dumps({"batch": 1}).encode(), timeout=0.5
+                    f"$JS.API.CONSUMER.MSG.NEXT.toolreeve_once_{POOL}.{POOL}",
+                    json.dumps({"batch": 1}).encode(),
+                    timeout=0.5,
                 )
             async with asyncio.timeout(10):
                 assert "permissions violation" in await refused.get()

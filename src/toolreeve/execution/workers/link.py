@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
-from toolreeve.execution.workers.wire import PREFIX, REGISTRY, STREAMS, call_subject
+from toolreeve.execution.workers.wire import DELIVERIES, REGISTRY, call_subject, stream_of
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -141,9 +141,10 @@ class NatsLink:
         from nats.js.api import AckPolicy, ConsumerConfig, KeyValueConfig
 
         settings = self.settings
-        for kind, (stream, deliveries) in STREAMS.items():
-            await self._add_stream(stream, f"{PREFIX}.call.{kind}.>")
+        for kind, deliveries in DELIVERIES.items():
             for pool in pools:
+                stream = stream_of(kind, pool)
+                await self._add_stream(stream, call_subject(kind, pool))
                 consumer = ConsumerConfig(
                     durable_name=pool,
                     filter_subject=call_subject(kind, pool),
@@ -157,7 +158,7 @@ class NatsLink:
         registry = KeyValueConfig(bucket=REGISTRY, ttl=lifetime, replicas=settings.replicas)
         await self.ask(self.jetstream.create_key_value(registry))
 
-    async def _add_stream(self, name: str, subjects: str) -> None:
+    async def _add_stream(self, name: str, subject: str) -> None:
         from nats.errors import Error
         from nats.js.api import DiscardPolicy, RetentionPolicy, StreamConfig
         from nats.js.errors import BadRequestError
@@ -165,11 +166,10 @@ class NatsLink:
         settings = self.settings
         config = StreamConfig(
             name=name,
-            subjects=[subjects],
+            subjects=[subject],
             retention=RetentionPolicy.WORK_QUEUE,
             discard=DiscardPolicy.NEW,
-            discard_new_per_subject=True,
-            max_msgs_per_subject=settings.queue_limit,
+            max_msgs=settings.queue_limit,
             max_age=DAY,
             duplicate_window=DUPLICATE_SECONDS,
             num_replicas=settings.replicas,

@@ -7,7 +7,7 @@ another pool, answer for it, or read what the streams hold.
 import json
 from collections.abc import Sequence
 
-from toolreeve.execution.workers.wire import LIMITS, PREFIX, STREAMS, control_subject, registry_subject
+from toolreeve.execution.workers.wire import DELIVERIES, LIMITS, PREFIX, control_subject, registry_subject, stream_of
 
 GATEWAY = "gateway"
 
@@ -22,7 +22,7 @@ def password_variable(user: str) -> str:
 
 def worker_permissions(pool: str) -> tuple[list[str], list[str]]:
     """Subjects that a worker of the pool may publish to, and subscribe to."""
-    streams = [stream for stream, _ in STREAMS.values()]
+    streams = [stream_of(kind, pool) for kind in DELIVERIES]
     publish = [
         *(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{pool}" for stream in streams),
         *(f"$JS.ACK.{stream}.{pool}.>" for stream in streams),

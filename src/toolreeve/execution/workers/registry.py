@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.execution.workers.link import NatsLink
-from toolreeve.execution.workers.wire import REGISTRY, STREAMS
+from toolreeve.execution.workers.wire import DELIVERIES, REGISTRY, stream_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +77,7 @@ async def _count_waiting(link: NatsLink, pools: Sequence[str]) -> dict[str, int]
     """Calls that no worker has taken yet, by pool."""
     waiting: dict[str, int] = {}
     for pool in pools:
-        found = [await link.ask(link.jetstream.consumer_info(stream, pool)) for stream, _ in STREAMS.values()]
+        streams = [stream_of(kind, pool) for kind in DELIVERIES]
+        found = [await link.ask(link.jetstream.consumer_info(stream, pool)) for stream in streams]
         waiting[pool] = sum(each.num_pending or 0 for each in found)
     return waiting

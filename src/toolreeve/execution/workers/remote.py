@@ -25,7 +25,6 @@ from toolreeve.execution.workers.pools import Pool, Pools
 from toolreeve.execution.workers.wire import (
     ONCE,
     REPEAT,
-    STREAMS,
     Assembler,
     CallRefused,
     SignedCall,
@@ -121,8 +120,8 @@ class RemoteExecutor:
                 try:
                     await self.link.prepare(self.pools.names)
                     await self.link.client.subscribe(reply_subject("*", self._name, ">"), cb=self._on_reply)
-                    for stream, _ in STREAMS.values():
-                        await self.link.client.subscribe(f"{ADVISORY}.{stream}.*", cb=self._on_advisory)
+                    for pool in self.pools.names:
+                        await self.link.client.subscribe(f"{ADVISORY}.*.{pool}", cb=self._on_advisory)
                     await self.link.client.flush()
                 except BaseException:
                     await self.link.close()

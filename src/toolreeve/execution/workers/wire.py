@@ -28,8 +28,8 @@ MAX_PIECES = 256
 CLOCK_TOLERANCE = 30.0
 ONCE = "once"
 REPEAT = "repeat"
-STREAMS = {ONCE: ("TOOLREEVE_ONCE", 1), REPEAT: ("TOOLREEVE_REPEAT", 3)}
-"""By kind of delivery: the stream, and how often a call in it is delivered."""
+DELIVERIES = {ONCE: 1, REPEAT: 3}
+"""By kind: how often a call is delivered."""
 REGISTRY = "toolreeve_workers"
 LIMITS = "toolreeve_limits"
 _SIGNED = ("Toolreeve-Protocol", "Toolreeve-Call", "Toolreeve-Issued", "Toolreeve-Expires", "Toolreeve-Reply")
@@ -38,6 +38,11 @@ _SIGNATURE = "Toolreeve-Signature"
 
 def call_subject(kind: str, pool: str) -> str:
     return f"{PREFIX}.call.{kind}.{pool}"
+
+
+def stream_of(kind: str, pool: str) -> str:
+    """A stream for each pool: its calls wait for no others, and another server may lead it."""
+    return f"{PREFIX}_{kind}_{pool}"
 
 
 def control_subject(pool: str) -> str:

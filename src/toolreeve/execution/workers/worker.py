@@ -19,10 +19,10 @@ from toolreeve.execution.progress import report_to
 from toolreeve.execution.workers.link import NatsLink, registry_seconds
 from toolreeve.execution.workers.pools import Pool
 from toolreeve.execution.workers.wire import (
+    DELIVERIES,
     MAX_PIECES,
     ONCE,
     PIECE,
-    STREAMS,
     CallRefused,
     RemoteCall,
     call_subject,
@@ -34,6 +34,7 @@ from toolreeve.execution.workers.wire import (
     pieces,
     registry_subject,
     reply_of,
+    stream_of,
     unseal,
 )
 
@@ -88,7 +89,7 @@ class Worker:
         self._deliveries: dict[str, _Delivery] = {}
         self._results: OrderedDict[str, tuple[_Delivery, bytes]] = OrderedDict()
         self._kept = 0
-        self._pulls = {kind: _Pull(self, kind) for kind in STREAMS}
+        self._pulls = {kind: _Pull(self, kind) for kind in DELIVERIES}
         self._is_draining = False
         self._called = asyncio.Event()
         self._announce_first_call = self._called.set
@@ -276,7 +277,7 @@ class _Pull:
 
     def __init__(self, worker: Worker, kind: str) -> None:
         self._worker = worker
-        self._stream = STREAMS[kind][0]
+        self._stream = stream_of(kind, worker.pool.name)
         self._asked = 0
         self._due = 0.0
         self._woken = asyncio.Event()
