@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,6 +162,15 @@ def test_a_locked_keyring_is_an_error_and_not_an_absent_secret(tmp_path: Path, v
 
     with pytest.raises(ToolError, match="does not answer: locked"):
         SecretSource({"A": "environment"}, tmp_path / "secrets.toml").find("A")
+
+
+def test_a_keyring_that_waits_for_a_person_to_unlock_it_is_not_waited_for(tmp_path: Path, vault: Vault) -> None:
+    forever = threading.Event()
+    vault.get_password = lambda *_: forever.wait()  # type: ignore[method-assign, assignment]
+
+    with pytest.raises(ToolError, match=r"did not answer within 0.05 s"):
+        KeyringSecrets(vault, tmp_path / "keyring", patience=0.05).get("A")
+    forever.set()
 
 
 def test_a_newer_value_in_the_keyring_is_not_hidden_by_an_older_one_in_the_file(tmp_path: Path, vault: Vault) -> None:

@@ -4,6 +4,7 @@ Only the protocol goes to stdout; problems go to stderr. Approval is never asked
 client. `initialize` is answered before the tools are loaded, which takes longer.
 """
 
+import asyncio
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -104,6 +105,15 @@ async def _load_and_serve(
         handlers = new_handlers(reeve)
         service.connection.hand_over(handlers, view)
         responder.complete(handlers, view)
+        await _announce_secrets(configuration)
         await service.finished.wait()
         handlers.close()
         await service.close()
+
+
+async def _announce_secrets(configuration: "Configuration") -> None:
+    """In a thread: finding a keyring takes a moment. A missing one fails the secrets that need it, not the rest."""
+    try:
+        note(await asyncio.to_thread(lambda: configuration.secret_source.announcement))
+    except ToolreeveError as problem:
+        note(str(problem))

@@ -5,7 +5,9 @@ session that has one; without either, secrets stay in the file, and it is said w
 """
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -77,9 +79,10 @@ class FileSecrets:
 class KeyringSecrets:
     """The keyring of the operating system, through the library `keyring`."""
 
-    def __init__(self, backend: Any, lock: Path) -> None:
+    def __init__(self, backend: Any, lock: Path, *, patience: float = 20.0) -> None:
         self._backend = backend
         self._lock = lock
+        self._patience = patience
 
     @property
     def title(self) -> str:
@@ -109,8 +112,20 @@ class KeyringSecrets:
         return sorted(json.loads(stored)) if stored else ()
 
     def _do(self, method: str, *args: str) -> Any:
+        """A keyring that waits for somebody to unlock it, where there is no desktop, is not waited for."""
+        done: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                done.set_result(getattr(self._backend, method)(SERVICE, *args))
+            except BaseException as problem:
+                done.set_exception(problem)
+
+        threading.Thread(target=work, daemon=True, name="toolreeve-keyring").start()
         try:
-            return getattr(self._backend, method)(SERVICE, *args)
+            return done.result(self._patience)
+        except TimeoutError:
+            raise _unusable(f"{self.title} did not answer within {self._patience:g} s: is it locked?") from None
         except Exception as problem:  # each backend has its own
             raise _unusable(f"{self.title} does not answer: {problem}") from None
 
@@ -124,7 +139,7 @@ def find_keyring() -> tuple[Any, str]:
     backend = keyring.get_keyring()
     module = type(backend).__module__
     if module.startswith(_UNSAFE_BACKENDS) or getattr(backend, "priority", 0) <= 0:
-        return None, f"this session has no keyring (found {type(backend).__module__})"
+        return None, f"this session has no keyring, as without a desktop (found {type(backend).__module__})"
     return backend, ""
 
 

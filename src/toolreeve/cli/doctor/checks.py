@@ -10,6 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolreeve.core.errors import ConfigError, ToolError
+
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
 
@@ -78,6 +80,18 @@ def check_configuration(found: "Configuration") -> Iterator[Check]:
     if found.code is not None and found.code.trusted:
         runs = ", ".join((*found.code.files, *found.code.commands))
         yield Check("configuration", "trust", Status.OK, f"trusted to run: {runs}")
+
+
+def check_secrets(found: "Configuration") -> Iterator[Check]:
+    """Where secrets are kept, and whether that answers. Opens the keyring, if there is one."""
+    source = found.secret_source
+    try:
+        count = len(source.store.list())
+    except (ToolError, ConfigError) as problem:
+        fix = 'unlock the keyring, or set secrets.store = "file"'
+        yield Check("configuration", "secrets", Status.FAIL, str(problem), fix=fix)
+        return
+    yield Check("configuration", "secrets", Status.OK, f"{source.announcement} ({count} there)")
 
 
 def check_toolchains(found: "Configuration") -> Iterator[Check]:

@@ -41,6 +41,7 @@ def run_checks(options: Options, *, fix: bool) -> Iterator[Check]:
         yield Check("configuration", "files", Status.FAIL, str(problem), fix="correct the file, then run this again")
         return
     yield from checks.check_configuration(found)
+    yield from checks.check_secrets(found)
     yield from checks.check_directories(found, fix=fix)
     yield from checks.check_toolchains(found)
     for name, check_control in controls.CONTROLS.items():
