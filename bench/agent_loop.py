@@ -65,6 +65,7 @@ async def agent_loops() -> list[Row]:
                 "plain client": _client_loop(reeve),
                 "Pydantic AI": _pydantic_loop(reeve),
                 "OpenAI Agents": _agents_loop(reeve),
+                "LangChain": _langchain_loop(reeve),
             }
             times = await _measure({"Toolreeve": _own_loop(folder), **loops})
         growth = await _memory(_own_loop(folder))
@@ -183,6 +184,24 @@ def _agents_loop(reeve: Toolreeve) -> Loop:
         async for _ in result.stream_events():
             pass
         return result.final_output
+
+    return run
+
+
+def _langchain_loop(reeve: Toolreeve) -> Loop:
+    async def run(url: str, steps: int, start: Callable[[], None]) -> object:
+        start()
+        from langchain.agents import create_agent
+        from langchain_openai import ChatOpenAI
+        from pydantic import SecretStr
+
+        from toolreeve.adapters.langchain import langchain_tools
+
+        model = ChatOpenAI(model="m", base_url=url, api_key=SecretStr("k"), streaming=True)
+        agent = create_agent(model, tools=langchain_tools(reeve))
+        asked: Any = {"messages": [{"role": "user", "content": "go"}]}
+        result = await agent.ainvoke(asked, config={"recursion_limit": 4 * steps + 10})
+        return result["messages"][-1].content
 
     return run
 

@@ -90,13 +90,24 @@ def work(server: ConsoleServer) -> None:
     server.call("write_file", "Codex", path=".github/workflows/test.yml", content="on: push\n").result(timeout=60)
 
 
+AT_HOME = """(home) => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+        texts.currentNode.data = texts.currentNode.data.replaceAll(home, "/home/ann");
+}"""
+
+
 class Camera:
-    def __init__(self, browser: Browser) -> None:
+    """In the pictures, the home of the test is that of a person."""
+
+    def __init__(self, browser: Browser, home: Path) -> None:
         self._page = browser.new_page()
+        self._home = str(home)
         self.sizes: dict[str, int] = {}
 
     def take(self, page: Page, name: str) -> None:
         page.evaluate("document.fonts.ready")
+        page.evaluate(AT_HOME, self._home)
         picture = base64.b64encode(page.screenshot(animations="disabled")).decode()
         data = base64.b64decode(self._page.evaluate(TO_WEBP, picture))
         self.sizes[name] = len(data)
@@ -109,7 +120,7 @@ def test_the_pictures_of_the_documentation_are_of_this_console(
     server: ConsoleServer, people: People, browser: Browser
 ) -> None:
     work(server)
-    camera = Camera(browser)
+    camera = Camera(browser, server.home)
     page = people.new("/inbox")
     expect(page.get_by_text("live", exact=True)).to_be_visible()
     changed = APP.replace("TIMEOUT = 30", "TIMEOUT = 10").replace('return "ok"', 'return jsonify(status="ok")')

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.errors import ToolError
@@ -32,12 +32,14 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class FedEvent:
-    """`seq` is the number of its record; None for a transient event. `record` is for events that have one."""
+    """`seq` is the number of its record; None for a transient event. `record` is for events that have one. `encoded`
+    is what listeners have made of it, for the others: by whether they may see what it is about."""
 
     position: int
     event: Event
     seq: int | None = None
     record: AuditRecord | None = None
+    encoded: dict[bool, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
 class EventFeed:
@@ -74,8 +76,9 @@ class EventFeed:
         self._closed = True
         self._notify()
 
-    async def listen(self, after: int | None = None) -> AsyncIterator[FedEvent]:
-        """The events from now on, or those after the record `after` first. Ends when the feed closes."""
+    async def listen(self, after: int | None = None) -> AsyncIterator[Sequence[FedEvent]]:
+        """The events from now on, or those after the record `after` first, as many at once as there are. Ends when the
+        feed closes."""
         self._listeners += 1
         self._wanted.set()
         try:
@@ -92,17 +95,19 @@ class EventFeed:
             if not self._listeners:
                 self._wanted.clear()
 
-    async def _live(self, position: int, seq: int) -> AsyncIterator[FedEvent]:
+    async def _live(self, position: int, seq: int) -> AsyncIterator[Sequence[FedEvent]]:
         while not self._closed:
             changed = self._changed
-            for fed in self._since(position):
-                if fed.position > position:  # the listener was too slow: read on from the store
-                    async for stored in self._stored(seq, self._seq_before(fed)):
-                        yield stored
-                position = fed.position + 1
-                if fed.seq is None or fed.seq > seq:
-                    seq = fed.seq or seq
-                    yield fed
+            page = self._since(position)
+            if page and page[0].position > position:  # the listener was too slow: read on from the store
+                async for stored in self._stored(seq, self._seq_before(page[0])):
+                    seq = stored[-1].seq or seq
+                    yield stored
+            if fresh := [fed for fed in page if fed.seq is None or fed.seq > seq]:
+                seq = max(seq, *(fed.seq or 0 for fed in fresh))
+                yield fresh
+            if page:
+                position = page[-1].position + 1
             if position == self._next and not self._closed:
                 await changed.wait()
 
@@ -119,17 +124,12 @@ class EventFeed:
             return fed.seq - 1
         return next((each.seq - 1 for each in self._ring if each.position > fed.position and each.seq), self._last_seq)
 
-    async def _stored(self, after: int, until: int) -> AsyncIterator[FedEvent]:
-        while after < until:
-            chunk = await self._audit.after(after)
-            for record in chunk:
-                if record.seq > until:
-                    return
-                after = record.seq
-                if (event := event_of(record)) is not None:
-                    yield FedEvent(-1, event, record.seq, record)
-            if not chunk:
-                return
+    async def _stored(self, after: int, until: int) -> AsyncIterator[Sequence[FedEvent]]:
+        while after < until and (chunk := await self._audit.after(after)):
+            after = chunk[-1].seq
+            told = [(record, event_of(record)) for record in chunk if record.seq <= until]
+            if found := [FedEvent(-1, event, record.seq, record) for record, event in told if event is not None]:
+                yield found
 
     async def _follow_bus(self) -> None:
         async with self._bus.subscribe() as events:

@@ -11,12 +11,22 @@ export interface DiffLine {
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
+/** Of a diff of several files, where the next one begins. */
+const startsFile = (rows: string[], index: number) =>
+  rows[index].startsWith("--- ") && !!rows[index + 1]?.startsWith("+++ ") && HUNK.test(rows[index + 2] ?? "");
+
 export function parseDiff(text: string): DiffLine[] {
   const lines: DiffLine[] = [];
   let old = 0;
   let now = 0;
   let inHunk = false;
-  for (const line of text.split("\n")) {
+  const rows = text.split("\n");
+  for (const [index, line] of rows.entries()) {
+    if (startsFile(rows, index)) {
+      if (inHunk || rows.some((_, other) => other > index && startsFile(rows, other)))
+        lines.push({ kind: "gap", old: null, now: null, text: rows[index + 1].slice(4) });
+      inHunk = false;
+    }
     const hunk = HUNK.exec(line);
     if (hunk) {
       [old, now] = [Number(hunk[1]), Number(hunk[2])];

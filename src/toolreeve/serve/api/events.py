@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
@@ -54,8 +54,8 @@ async def _frames(
 ) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     with watching(services, credential):
-        async for name, envelope, seq in select_events(services, credential, query, after):
-            yield frame(name, envelope, seq)
+        async for selected in select_events(services, credential, query, after):
+            yield b"".join(frame_of(fed, visible=visible) for fed, visible in selected)
 
 
 async def serve_events(socket: WebSocket, services: ApiServices) -> None:
@@ -81,8 +81,10 @@ async def serve_events(socket: WebSocket, services: ApiServices) -> None:
 
 async def _send_events(socket: WebSocket, services: ApiServices, credential: Credential, query: EventQuery) -> None:
     with watching(services, credential):
-        async for name, envelope, seq in select_events(services, credential, query, query.after):
-            await socket.send_text(json.dumps({"id": seq, "name": name, **envelope}).decode())
+        async for selected in select_events(services, credential, query, query.after):
+            for fed, visible in selected:
+                told = {"id": fed.seq, "name": name_of(fed), **envelope_of(fed, visible=visible)}
+                await socket.send_text(json.dumps(told).decode())
 
 
 async def _discard(socket: WebSocket) -> None:
@@ -98,16 +100,22 @@ def watching(services: ApiServices, credential: Credential) -> AbstractContextMa
 
 async def select_events(
     services: ApiServices, credential: Credential, query: EventQuery, after: int | None
-) -> AsyncIterator[tuple[str, dict[str, Any], int | None]]:
-    """Name, envelope and number of each selected event."""
+) -> AsyncIterator[Sequence[tuple[FedEvent, bool]]]:
+    """The selected events, and whether the credential may see what each is about."""
     kinds = {each.strip() for each in query.kinds.split(",")} if query.kinds else None
     view = services.view_of(credential)
-    async for fed in services.feed.listen(after):
-        name = name_of(fed)
-        if kinds is not None and not kinds & {name, fed.event.event}:
-            continue
-        if (query.task is None or fed.event.task_id == query.task) and view.includes(_about(fed, view)):
-            yield name, envelope_of(fed, view), fed.seq
+
+    def select(fed: FedEvent) -> tuple[FedEvent, bool] | None:
+        if kinds is not None and not kinds & {name_of(fed), fed.event.event}:
+            return None
+        about = _about(fed, view)
+        if (query.task is None or fed.event.task_id == query.task) and view.includes(about):
+            return fed, view.reveals(about)
+        return None
+
+    async for batch in services.feed.listen(after):
+        if selected := [found for fed in batch if (found := select(fed)) is not None]:
+            yield selected
 
 
 def name_of(fed: FedEvent) -> str:
@@ -116,9 +124,16 @@ def name_of(fed: FedEvent) -> str:
     return NAMES.get(fed.event.event, fed.event.event)
 
 
-def envelope_of(fed: FedEvent, view: RecordView) -> dict[str, Any]:
+def frame_of(fed: FedEvent, *, visible: bool) -> bytes:
+    """The event as it is sent; encoded once for all listeners."""
+    if (found := fed.encoded.get(visible)) is None:
+        found = frame(name_of(fed), envelope_of(fed, visible=visible), fed.seq)
+        fed.encoded[visible] = found
+    return found
+
+
+def envelope_of(fed: FedEvent, *, visible: bool) -> dict[str, Any]:
     """The event, with the row of the call that it is about."""
-    visible = view.reveals(_about(fed, view))
     event = fed.event if visible else without_arguments(fed.event)
     envelope = event.to_dict()
     if fed.record is not None and fed.event.event == "tool_execution":

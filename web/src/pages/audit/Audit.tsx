@@ -264,6 +264,7 @@ function RecordRow({ row }: { row: AuditRow }) {
       </td>
       <td className="np nowrap">{row.user}</td>
       <td>
+        {row.code && <span className="only-phone orange xs">{row.code}</span>}
         <span className="b">{row.tool}</span>{" "}
         <span className="mono sm mid wrapx">
           <Visible text={mainOf(row)} />

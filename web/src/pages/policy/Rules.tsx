@@ -84,7 +84,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
             ))}
             <tr>
               <td className="b">mode’s default</td>
-              <td className="dim sm">by danger</td>
+              <td className="dim sm nowrap">by danger</td>
               <td className="mid np">{DEFAULTS[data.mode] ?? data.mode}</td>
               <HitCells hits={hitsOf("mode")} />
               <td className="dim np">mode {data.mode}</td>

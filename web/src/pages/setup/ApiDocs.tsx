@@ -87,7 +87,7 @@ export default function ApiDocs() {
           value={search}
           onChange={(event) => setSearch(event.target.value)}
         />
-        <span className="dim sm num">{count(shown.length, "endpoint")}</span>
+        <span className="dim sm num nowrap">{count(shown.length, "endpoint")}</span>
       </div>
       {tags.map((tag) => (
         <section key={tag} className="card mt16">
@@ -114,7 +114,10 @@ function Endpoint({ entry, schemas }: { entry: Entry; schemas: Record<string, Sc
     <details className="api">
       <summary>
         <b className="mono sm">{entry.method}</b> <code>{entry.path}</code>
-        <span className="mid sm"> {entry.summary}</span>
+        <span className="mid sm">
+          {" "}
+          <Prose text={entry.summary} />
+        </span>
       </summary>
       <div className="in-pad col gap8">
         <p className="mid sm">

@@ -25,10 +25,10 @@ export function Tokens() {
             <thead>
               <tr>
                 <th>Name</th>
-                <th>User</th>
+                <th className="np">User</th>
                 <th className="np">Role</th>
-                <th>Scopes</th>
-                <th className="r">Ends</th>
+                <th className="np">Scopes</th>
+                <th className="np r">Ends</th>
                 <th>
                   <span className="sr">Action</span>
                 </th>
@@ -62,11 +62,12 @@ function Row({ token }: { token: Token }) {
       <td className="b cutx" title={token.name}>
         {token.kind === "session" ? "Browser" : token.name || token.id.slice(0, 8)}
         {token.kind === "session" && <div className="dim xs cut">{token.name}</div>}
+        <div className="only-phone dim xs wrapx">{`${token.user}: ${token.scopes.join(", ")}`}</div>
       </td>
-      <td>{token.user}</td>
+      <td className="np">{token.user}</td>
       <td className="np">{token.role}</td>
-      <td className="mono sm">{token.scopes.join(" ")}</td>
-      <td className="r dim">{token.expires ? <Time at={millis(token.expires)} /> : "never"}</td>
+      <td className="np mono sm">{token.scopes.join(" ")}</td>
+      <td className="np r dim">{token.expires ? <Time at={millis(token.expires)} /> : "never"}</td>
       <td className="r">
         <button className="bt sm" onClick={() => void revoke()}>
           Revoke
