@@ -18,7 +18,7 @@ from toolreeve.config.sections.a2a import A2a
 from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.serve import Serve
 from toolreeve.core.result import Output
-from toolreeve.serve.a2a import handler
+from toolreeve.serve.a2a import grpc_server, handler
 from toolreeve.serve.a2a.messages import RequestedCall, read_calls
 from toolreeve.serve.access import new_access_control
 from toolreeve.serve.app import HttpServer, bind
@@ -78,10 +78,10 @@ BEHAVIOURS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def read_behaviour(message: Message, *, max_file_bytes: int) -> list[RequestedCall]:
+def read_behaviour(message: Message, **options: Any) -> list[RequestedCall]:
     """The checks of a real message come first, but for what it asks for."""
     if not message.message_id.startswith(("tck-", "test-")):
-        return read_calls(message, max_file_bytes=max_file_bytes)
+        return read_calls(message, **options)
     name, args = next(each for prefix, each in BEHAVIOURS.items() if message.message_id.startswith(prefix))
     return [RequestedCall(id="1", tool=name, args=args)]
 
@@ -98,10 +98,13 @@ async def serve(port: int, reeve: Toolreeve) -> None:
 def main() -> None:
     vars(handler)["read_calls"] = read_behaviour
     vars(handler)["task_number"] = lambda *_: str(uuid.uuid4())  # the TCK uses one message id for many messages
+    vars(grpc_server)["find_credential"] = lambda access, _: access.anonymous  # it sends no token
     with tempfile.TemporaryDirectory() as place:
         world = World(Path(place))
-        settings = world.settings(a2a=A2a(requests_per_minute=0), network=Network(allow=("127.0.0.1", "localhost")))
-        asyncio.run(serve(int(sys.argv[1]), Toolreeve(settings=settings, tools=list(TOOLS))))
+        port = int(sys.argv[1])
+        own = A2a(requests_per_minute=0, grpc_port=port + 1)
+        settings = world.settings(a2a=own, network=Network(allow=("127.0.0.1", "localhost")))
+        asyncio.run(serve(port, Toolreeve(settings=settings, tools=list(TOOLS))))
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ async def test_a_token_a_version_and_the_own_task_are_needed(world: World) -> No
 
     assert [anonymous[0], wrong[0]] == [grpc.StatusCode.UNAUTHENTICATED] * 2
     assert "toolreeve tokens add" in anonymous[1]
-    assert [unversioned[0], newer[0]] == [grpc.StatusCode.FAILED_PRECONDITION] * 2
+    assert [unversioned[0], newer[0]] == [grpc.StatusCode.UNIMPLEMENTED] * 2
     assert "1.7" in newer[1]
     assert {code for code, _ in hidden} == {grpc.StatusCode.NOT_FOUND}
     assert not (world.workspace / "a.txt").exists()

@@ -14,7 +14,14 @@ from a2a.auth.user import UnauthenticatedUser
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.grpc_handler import GrpcHandler, GrpcServerCallContextBuilder
 from a2a.types import a2a_pb2_grpc
-from a2a.utils.errors import VersionNotSupportedError
+from a2a.utils.errors import (
+    A2A_ERROR_REASONS,
+    A2AError,
+    UnsupportedOperationError,
+    VersionNotSupportedError,
+)
+from a2a.utils.grpc_status import status_to_grpc
+from google.rpc import error_details_pb2, status_pb2
 
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.a2a.card import VERSION
@@ -76,6 +83,21 @@ class _GrpcContexts(GrpcServerCallContextBuilder):
         return ServerCallContext(user=UnauthenticatedUser(), state=state)
 
 
+class _SpecifiedHandler(GrpcHandler):
+    """Answers with the status of the specification where the SDK has another."""
+
+    async def abort_context(self, error: A2AError, context: grpc.aio.ServicerContext) -> None:
+        if not isinstance(error, VersionNotSupportedError | UnsupportedOperationError):
+            await super().abort_context(error, context)
+            return
+        info = error_details_pb2.ErrorInfo(reason=A2A_ERROR_REASONS[type(error)], domain="a2a-protocol.org")
+        status = status_pb2.Status(code=grpc.StatusCode.UNIMPLEMENTED.value[0], message=error.message)
+        status.details.add().Pack(info)
+        rich = status_to_grpc(status)
+        context.set_trailing_metadata(tuple(rich.trailing_metadata))
+        await context.abort(rich.code, rich.details)
+
+
 def find_credential(access: AccessControl, metadata: Mapping[str, str]) -> Credential | None:
     return access.tokens.find(metadata.get("authorization", "").encode()) if access.tokens else None
 
@@ -92,7 +114,7 @@ async def serve_grpc(
     options = [("grpc.max_receive_message_length", MAX_BODY_BYTES), ("grpc.so_reuseport", 0)]
     server = grpc.aio.server(interceptors=[_AccessInterceptor(access, rates)], options=options)
     add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
-    add(GrpcHandler(handler, _GrpcContexts(access)), server)
+    add(_SpecifiedHandler(handler, _GrpcContexts(access)), server)
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         server.add_insecure_port(place)
