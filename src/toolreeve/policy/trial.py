@@ -12,7 +12,6 @@ from toolreeve.core.call import Role
 from toolreeve.core.command_settings import NO_NETWORK
 from toolreeve.core.danger import DangerLevel
 from toolreeve.core.effects import CONTACTS, Effect, EffectKind
-from toolreeve.core.toolset import is_builtin
 from toolreeve.core.trial import Confinement, ObservedChanges
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import denied, floor, ruled
@@ -126,6 +125,7 @@ def _declared_need(action: Action, state: PolicyState) -> str:
 def find_undo_obstacle(action: Action, state: PolicyState, *, network: str) -> str:
     """Why what the call changes cannot be undone if it runs for real; empty if it can run over layers, without the
     `network` that commands have."""
+    from toolreeve.core.toolset import is_builtin
     from toolreeve.policy.shell.analysis import analysis_of
 
     if state.mode is PermissionMode.BYPASS or Confinement.TRY not in state.confinements:

@@ -3,7 +3,6 @@
 A file is only ever replaced by a valid one, under a lock, so that no change of another process is lost.
 """
 
-import difflib
 import hashlib
 import re
 import time
@@ -88,6 +87,8 @@ def save_rules(path: Path, text: str, *, version: str, root: str) -> str:
 
 def difference(before: str, after: str) -> str:
     """As a unified diff."""
+    import difflib
+
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=2, lineterm="")
     return "\n".join(lines)
 
