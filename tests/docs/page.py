@@ -24,6 +24,7 @@ from tests.docs.blocks import Block, read_blocks
 from tests.docs.interpreter import Interpreter
 from tests.docs.output_match import matches, visible_lines
 from tests.docs.terminal import Terminal, read_commands
+from tests.record.postgres.server import PostgresServer
 from toolreeve.approval.auto_approval import read_policies
 from toolreeve.approval.governor_files import read_governors
 from toolreeve.cli.policy_cases import read_cases
@@ -37,6 +38,8 @@ from toolreeve.scripted.definition import read_definitions
 ROOT = Path(__file__).parents[2]
 PORT = ":8733"
 """Where pages say that `toolreeve serve` listens. Each run uses its own port instead."""
+POSTGRES = "postgresql://toolreeve@127.0.0.1/toolreeve"
+"""The database of pages. Each run has its own server instead."""
 NATS_PORT = "4222"
 """Likewise for nats-server."""
 _SHOWN = re.compile(r"# → ?(.*)$", re.MULTILINE)
@@ -80,6 +83,7 @@ class Page:
         self.workspace.mkdir()
         self._port = _free_port()
         self._nats_port = _free_port()
+        self._postgres: PostgresServer | None = None
         self.environ = environment(self.home) | {"TOOLREEVE_SERVE_PORT": self._port}
         self._terminal: Terminal | None = None
         self._interpreter: Interpreter | None = None
@@ -96,7 +100,10 @@ class Page:
             raise PageProblem("\n\n".join(problems))
 
     def _run(self, block: Block) -> None:
-        text = block.text.replace(PORT, f":{self._port}").replace(NATS_PORT, self._nats_port)
+        if POSTGRES in block.text and self._postgres is None:
+            self._postgres = PostgresServer()
+        url = POSTGRES if self._postgres is None else self._postgres.url()
+        text = block.text.replace(POSTGRES, url).replace(PORT, f":{self._port}").replace(NATS_PORT, self._nats_port)
         block = replace(block, text=text)
         if block.file is not None:
             self._write(block)
@@ -156,6 +163,8 @@ class Page:
         if self._interpreter is not None:
             self._interpreter.close()
         _end_left(self.home)
+        if self._postgres is not None:
+            self._postgres.close()
 
 
 def _end_left(home: Path) -> None:

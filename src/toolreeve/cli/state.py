@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from toolreeve.cli.options import CliGroup, current
-from toolreeve.cli.output import print_json, print_text
+from toolreeve.cli.output import count, print_json, print_text
 from toolreeve.core.errors import ExitStatus, ToolreeveError
 
 
@@ -26,7 +26,9 @@ def migrate() -> int:
     if current().json:
         print_json(done)
     else:
-        print_text(f"{done['records']:,} records and {done['rows']:,} rows copied to {done['to']}, and verified")
+        print_text(
+            f"{count(done['records'], 'record')}, {count(done['rows'], 'row')} copied to {done['to']}, and verified"
+        )
         print_text(f"head {done['head']}")
     return ExitStatus.OK
 
