@@ -1,6 +1,9 @@
 import json
 import os
+import signal
 import socket
+import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -159,3 +162,30 @@ def test_a_resident_server_stays_after_the_first_hook_and_ends_when_unused(perso
     finally:
         process.kill()
     assert (process.returncode, out, err) == (0, b"", b"")
+
+
+def test_the_first_hook_of_a_while_starts_the_process_that_answers_the_next_ones(person: Person) -> None:
+    (person.home / ".config/toolreeve/toolreeve.toml").write_text("[hooks]\nresident_minutes = 1\n")
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(person.project), "prompt": "hello"}
+    first = person.send("claude-code", json.dumps(event).encode())
+    resident = until_answers(person)
+    call = event | {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    by_resident = ask(person, b"claude-code\n" + json.dumps(call).encode())
+    second = person.hook("Bash", {"command": "rm x"})
+    os.kill(resident, signal.SIGKILL)
+
+    assert (first.status, first.out) == (0, ""), "a prompt comes before the first call: its hook is the slow one"
+    assert (by_resident["decision"], second.decision) == ("allow", "ask")
+
+
+def until_answers(person: Person) -> int:
+    """The process that answers, as soon as there is one."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with connect(str(path_of(person)), 5) as server:
+                raw = server.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+                return struct.unpack("3i", raw)[0]  # type: ignore[no-any-return]
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
