@@ -147,7 +147,7 @@ class ConfinedExecution:
         """Run the call, then settle what it changed. None if it must run without layers: `meta.trial` says why, and
         nothing of it has taken effect. A trial that is held for its question does not run again."""
         call = entry.call
-        if why := self._trials().oversized.get(_command(action)):
+        if why := self._trials().runs_elsewhere(action) or self._trials().oversized.get(_command(action)):
             entry.meta.trial = {"outcome": "impossible", "why": why}
             return None
         held = self._take_held(action, entry)

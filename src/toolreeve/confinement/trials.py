@@ -160,7 +160,7 @@ class TrialStage:
     ) -> None:
         self._committer = committer
         self._last_change = last_change
-        self._runs_elsewhere = runs_elsewhere
+        self.runs_elsewhere = runs_elsewhere
         self.seconds = seconds
         self.keeps = keeps
         self._layers = layers
@@ -268,7 +268,7 @@ class TrialStage:
         """Why what the call changes cannot be undone if it runs for real; empty if it can."""
         if not self.keeps:
             return "commands run without layers here (trial.use)"
-        if where := self._runs_elsewhere(action):
+        if where := self.runs_elsewhere(action):
             return where
         return find_undo_obstacle(action, state, network=self._services.commands.network)
 
