@@ -178,6 +178,12 @@ async def test_a_message_may_bring_its_configuration_and_a_refused_one_begins_no
         hook = {"url": receiver.url, "token": "secret"}
         await post(server, "message/send", {"message": said, "configuration": {"pushNotificationConfig": hook}})
         got = await receiver.next()
+        quiet = {**hook, "quietHoursStart": "22:00"}
+        ignored = await post(
+            server,
+            "message/send",
+            {"message": {**said, "messageId": "m3"}, "configuration": {"pushNotificationConfig": quiet}},
+        )
         bad = {"url": "http://169.254.169.254/"}
         refused = await post(
             server,
@@ -187,6 +193,7 @@ async def test_a_message_may_bring_its_configuration_and_a_refused_one_begins_no
 
     assert got["statusUpdate"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     assert "refused" in refused["error"]["message"]
+    assert "quietHoursStart is taken by" in ignored["error"]["message"]
 
 
 async def test_notifications_of_a_stopped_server_are_sent_by_the_next_one(

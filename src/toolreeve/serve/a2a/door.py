@@ -38,6 +38,7 @@ from toolreeve.serve.a2a.card import REST, RPC
 from toolreeve.serve.a2a.handler import TaskHandler
 from toolreeve.serve.a2a.methods import OwnMethods
 from toolreeve.serve.a2a.push import PushConfigs
+from toolreeve.serve.a2a.push_settings import refuse_ignored_keys
 from toolreeve.serve.a2a.rate import TOO_MANY, RequestRates
 from toolreeve.serve.a2a.turns import Turns
 from toolreeve.serve.access import AccessControl, AccessRefused
@@ -146,6 +147,11 @@ class A2aDoor:
             value = None  # the SDK answers it
         if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and value.get("method") in self._methods.by_name:
             return await self._own(request, value)
+        if isinstance(value, dict):
+            try:
+                refuse_ignored_keys(value.get("params"))
+            except A2AError as problem:
+                return JSONResponse(build_error_response(value.get("id"), problem))
         return await self._rpc.handle_requests(request)
 
     async def _own(self, request: Request, value: dict[str, Any]) -> Response:

@@ -107,12 +107,32 @@ class PushSettings(Body):
         return found
 
 
+OWN_KEYS = PushSettings.model_fields.keys() - {"id", "url", "token", "authentication"}
+"""What the specification does not have."""
+
+
 def read_push_settings(value: Any) -> PushSettings:
     """Raises InvalidParamsError."""
     try:
         return PushSettings.model_validate(value)
     except ValidationError as problem:
         raise InvalidParamsError(message=invalid(problem, "push configuration", PushSettings).detail) from None
+
+
+def refuse_ignored_keys(params: Any) -> None:
+    """For requests that the SDK reads: it would drop these keys without a word. Raises InvalidParamsError."""
+    for config in _configs(params):
+        if lost := sorted(OWN_KEYS & config.keys()):
+            raise InvalidParamsError(message=f"{lost[0]} is taken by tasks/pushNotificationConfig/set only")
+
+
+def _configs(params: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(params, Mapping):
+        return []
+    configuration = params.get("configuration")
+    inner = configuration if isinstance(configuration, Mapping) else {}
+    found = (params, inner.get("pushNotificationConfig"), inner.get("taskPushNotificationConfig"))
+    return [each for each in found if isinstance(each, Mapping)]
 
 
 def of_message(config: TaskPushNotificationConfig) -> PushSettings:
