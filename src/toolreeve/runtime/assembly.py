@@ -260,7 +260,8 @@ class Assembly:
             return
         async with self._finding_confinements:
             if not self._has_confinements and (found := await self.processes.confinements()):
-                self.policy.enforce(found, self._hidden if self.processes.hides_unread else ())
+                hides = self.processes.hides_unread and self.remote is None  # workers have policies of their own
+                self.policy.enforce(found, self._hidden if hides else ())
                 self._has_confinements = True
 
     def _progress(self, action: Action) -> Callable[[str], None] | None:
