@@ -24,6 +24,7 @@ def test_every_setting_is_described_and_has_a_variable_of_its_own_unless_it_is_m
         "workers.pools",
         "mcp_servers",
         "acp_agents",
+        "a2a_agents",
     ]
     assert not set(variables) & set(ALIASES)
 
