@@ -21,3 +21,7 @@ def test_a_migration_without_source_or_target_is_refused(shell: Shell, url: str,
 
     assert done.status != 0
     assert said in done.err
+
+
+def test_the_place_of_the_state_is_shown(shell: Shell) -> None:
+    assert shell.run("state", "show").out.startswith("record in /")

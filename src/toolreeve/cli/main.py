@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "labels": ("toolreeve.cli.labels:labels", "Vouch for values in a session, and manage known recipients."),
     "trust": ("toolreeve.cli.trust:trust", "Trust the workspace, so that its tools and servers may run."),
     "serve": ("toolreeve.cli.serve:serve", "Serve the console, REST, MCP and metrics over HTTP."),
-    "state": ("toolreeve.cli.state:state", "Move the state to a database that several gateways share."),
+    "state": ("toolreeve.cli.state:state", "Show where the state is kept; move it to PostgreSQL."),
     "tokens": ("toolreeve.cli.tokens:tokens", "Add, list and revoke tokens of the HTTP server."),
     "worker": ("toolreeve.cli.worker:worker", "Run the calls of a pool for gateways on other machines."),
     "workers": ("toolreeve.cli.workers:workers", "List the workers; make keys and the configuration of NATS."),

@@ -1,19 +1,51 @@
 """`toolreeve state`: where the state is kept, and moving it to PostgreSQL."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from toolreeve.cli.options import CliGroup, current
-from toolreeve.cli.output import count, print_json, print_text
+from toolreeve.cli.output import count, print_json, print_table, print_text
 from toolreeve.core.errors import ExitStatus, ToolreeveError
 
 
 @click.group(cls=CliGroup)
 def state() -> None:
-    """Move the state to a database that several gateways share."""
+    """Show where the state is kept, and move it to a database that several gateways share."""
+
+
+@state.command()
+def show() -> int:
+    """Show where the state is kept, and which gateways share it, with their versions."""
+    place, gateways = asyncio.run(_show())
+    if current().json:
+        print_json({"place": place, "gateways": gateways})
+        return ExitStatus.OK
+    print_text(f"record in {place}")
+    rows = [(each["name"][:8], each["host"], str(each["process"]), each["version"], _state(each)) for each in gateways]
+    if rows:
+        print_table(current(), ("gateway", "host", "process", "version", "state"), rows)
+    return ExitStatus.OK
+
+
+def _state(gateway: Mapping[str, Any]) -> str:
+    return "alive" if gateway["alive"] else "dead: its open calls are being closed as lost"
+
+
+async def _show() -> tuple[str, Sequence[Mapping[str, Any]]]:
+    from toolreeve.runtime.store import configured_store
+
+    store = configured_store(current().configuration(), read_only=True)
+    if not store.has_begun:
+        return store.place, ()
+    await store.start()
+    try:
+        return store.place, await store.gateways()
+    finally:
+        await store.close()
 
 
 @state.command()

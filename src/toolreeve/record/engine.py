@@ -131,6 +131,10 @@ class Engine(ABC):
     def liveness(self) -> Liveness:
         return FileLiveness(self.path)
 
+    async def gateways(self) -> list[dict[str, Any]]:
+        """The processes that share the database, if it knows them: name, host, process, version, alive."""
+        return []
+
     def listen(self, channel: str, wake: Callable[[], None]) -> None:  # noqa: B027 - callers poll as well
         """Call `wake`, from any thread, when another process announces `channel`, if the database tells."""
 

@@ -221,6 +221,19 @@ async def test_the_calls_of_a_killed_gateway_are_closed_by_another(tmp_path: Pat
     assert {record.call_id for record in records if record.kind == "intent"} <= ended
 
 
+async def test_gateways_see_each_other_with_their_versions(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    async with opened(path) as one, opened(path) as other:
+        with psycopg.connect(url_of(path)) as connection:
+            past = "UPDATE toolreeve.processes SET lease = now() - interval '1 s' WHERE name = %s"
+            connection.execute(past, (other.journal.process,))
+        found = {each["name"]: each for each in await one.store.gateways()}
+
+    assert found[one.journal.process]["alive"]
+    assert not found[other.journal.process]["alive"]
+    assert {(each["host"], each["process"]) for each in found.values()} == {(os.uname().nodename, os.getpid())}
+
+
 async def test_a_gateway_that_was_declared_dead_enters_again(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     async with opened(path) as book:

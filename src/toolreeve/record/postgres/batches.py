@@ -63,9 +63,12 @@ class BatchWriter:
             self._connection.close()
             self._connection = None
 
-    @property
-    def chain(self) -> PostgresChain:
-        return PostgresChain(self._connected(), self._witness)
+    def flushed_chain(self) -> PostgresChain:
+        """The chain with a head that is on disk: others may have committed it a moment ago, and not flushed it yet."""
+        connection = self._connected()
+        head = PostgresChain(connection, self._witness).stored_head()
+        connection.execute(_FLUSH)
+        return PostgresChain(connection, self._witness, head)
 
     def send(self, batch: Batch, log: Log, *, patience: float) -> PostgresChain:
         """Returns the chain with its new head. Raises RefusedBatch, or psycopg.Error if the outcome is unknown."""

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import ChainError, Line
 from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine
@@ -68,7 +70,12 @@ class PostgresEngine(Engine):
         )
         self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="toolreeve-store")
         self._listener = Listener(self._connect, self._beat)
-        self._liveness = LeaseLiveness(self._borrowed)
+        about: dict[str, str | int] = {
+            "host": os.uname().nodename,
+            "process": os.getpid(),
+            "version": version("toolreeve"),
+        }
+        self._liveness = LeaseLiveness(self._borrowed, about)
         self._batches = BatchWriter(
             self._connect, witness=self._witness, gateway=self._liveness.name, enter=self._liveness.enter
         )
@@ -91,6 +98,11 @@ class PostgresEngine(Engine):
 
     def liveness(self) -> LeaseLiveness:
         return self._liveness
+
+    async def gateways(self) -> list[dict[str, Any]]:
+        query = "SELECT name, about, lease >= now() FROM processes ORDER BY name"
+        rows = await self.read(lambda connection: connection.execute(query).fetchall())
+        return [{"name": name, **json.loads(about), "alive": alive} for name, about, alive in rows]
 
     def listen(self, channel: str, wake: Callable[[], None]) -> None:
         self._listener.add(channel, wake)
@@ -213,7 +225,7 @@ class PostgresEngine(Engine):
         self._fail(problem, jobs, lines)
 
     def _notify_idle(self, log: Log, connection: BatchWriter) -> None:
-        self._notify_log(lambda: log.idle(connection.chain))
+        self._notify_log(lambda: log.idle(connection.flushed_chain()))
 
     def _beat(self, connection: psycopg.Connection) -> None:
         """Renew the lease of this process, and close the calls of those that died."""

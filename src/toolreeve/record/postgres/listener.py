@@ -50,7 +50,7 @@ class Listener:
                 with self._connect() as connection:
                     is_warned = False
                     self._listen(connection)
-            except psycopg.Error as problem:
+            except Exception as problem:  # whatever it is: without this thread, the lease of the process would end
                 logger.log(logging.DEBUG if is_warned else logging.WARNING, "not listening: %s", one_line(problem))
                 is_warned = True
                 if self._is_stopped(RECONNECT):

@@ -5,29 +5,34 @@ dead; another one closes its open calls and removes it. If it was only suspended
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 
 import psycopg
 
+from toolreeve.core import json
+
 BEAT = 5.0
 """Seconds between two renewals of the lease of 15 seconds."""
 _ENTER = """
-    INSERT INTO processes (name, settled, batch, lease) VALUES (%s, %s, %s, now() + interval '15 s')
+    INSERT INTO processes (name, settled, batch, about, lease) VALUES (%s, %s, %s, %s, now() + interval '15 s')
     ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, lease = excluded.lease
 """
 
 
 class LeaseLiveness:
-    """A row of the table of processes (`record.liveness.Liveness`)."""
+    """A row of the table of processes (`record.liveness.Liveness`). `about` is what others see of this one."""
 
-    def __init__(self, connection: Callable[[], AbstractContextManager[psycopg.Connection]]) -> None:
+    def __init__(
+        self, connection: Callable[[], AbstractContextManager[psycopg.Connection]], about: Mapping[str, str | int]
+    ) -> None:
         self._connection = connection
+        self._about = json.dumps(about)
         self.name = os.urandom(16).hex()
         self.entered = False
 
     def enter(self, seq: int, batch: int = 0) -> None:
-        self._execute(_ENTER, self.name, seq, batch)
+        self._execute(_ENTER, self.name, seq, batch, self._about)
         self.entered = True
 
     def settled(self, seq: int) -> None:
@@ -52,7 +57,7 @@ class LeaseLiveness:
     def forget(self, name: str) -> None:
         self._execute("DELETE FROM processes WHERE name = %s", name)
 
-    def _execute(self, statement: str, *values: str | int) -> None:
+    def _execute(self, statement: str, *values: str | int | bytes) -> None:
         with self._connection() as connection:
             connection.execute(statement, values)
 

@@ -120,7 +120,7 @@ _CHAIN = """
     INSERT INTO identity VALUES (1, uuid_send(gen_random_uuid()));
     CREATE TABLE witness (name TEXT PRIMARY KEY, since INTEGER, synced INTEGER NOT NULL DEFAULT 0);
     CREATE TABLE processes (
-        name TEXT PRIMARY KEY, settled INTEGER NOT NULL, lease timestamptz NOT NULL, about BLOB,
+        name TEXT PRIMARY KEY, settled INTEGER NOT NULL, lease timestamptz NOT NULL, about BLOB NOT NULL,
         batch INTEGER NOT NULL DEFAULT 0, last INTEGER, before BLOB, after BLOB
     ) WITH (fillfactor = 10);
 """
