@@ -21,6 +21,7 @@ def test_every_setting_is_described_and_has_a_variable_of_its_own_unless_it_is_m
         "commands.env",
         "serve.tokens",
         "serve.oidc",
+        "serve.webhooks",
         "workers.pools",
         "mcp_servers",
         "acp_agents",

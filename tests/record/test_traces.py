@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.serve.api.api_server import serving
@@ -81,6 +82,17 @@ async def test_calls_of_both_doors_are_spans_below_the_callers_own(world: World)
     assert (first.parent_span_id.hex(), third.parent_span_id.hex()) == ("b7ad6b7169203331", "b7ad6b7169203331")
     assert attributes(second)["error.type"] == "E_FILE_NOT_FOUND"
     assert not any("private" in str(each) or "41 + 1" in str(each) for each in spans)
+
+
+async def test_the_variable_of_opentelemetry_counts_where_nothing_is_configured(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with collecting() as (url, spans):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        async with world.reeve() as reeve:
+            await reeve.call("calculate", expression="1")
+
+    assert [each.name for each in spans] == ["execute_tool calculate"]
 
 
 def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint(tmp_path: Path) -> None:

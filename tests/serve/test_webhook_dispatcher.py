@@ -20,7 +20,9 @@ from tests.world import World
 from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.policy import Policy
 from toolreeve.core.call import Role
+from toolreeve.core.errors import ConfigError
 from toolreeve.serve.tokens import AccessScope
+from toolreeve.serve.webhook_settings import read_webhooks
 
 HOOKS = "/api/v1/webhooks"
 RETRY = {"initial_delay": 0.01, "max_delay": 0.02, "max_attempts": 3}
@@ -111,6 +113,46 @@ async def test_a_delivery_is_signed_over_its_exact_bytes_with_time_and_id(world:
         "completed",
     )
     assert got["task_id"] == result.json()["meta"]["call_id"]
+
+
+async def test_a_webhook_gets_the_events_of_its_priorities(world: World) -> None:
+    async with receiving() as receiver, hooked(world, receiver, min_priority=1) as (server, _, _):
+        await server.call("calculate", {"expression": "1"})
+        await server.reeve.call("write_file", path="a.txt", content="x")
+        told = await receiver.next()
+
+    assert told["data"]["tool_id"] == "write_file"
+
+
+async def test_webhooks_of_the_configuration_are_stored_and_removed_with_it(world: World) -> None:
+    async with receiving() as receiver:
+        table = {"name": "alarm", "url": receiver.url, "secret": "${secret:HOOK}", "events": ("tool_execution",)}
+        configured = read_webhooks([table], lambda _: "s" * 20)
+        settings = world.settings(network=Network(allow=(f"127.0.0.1:{receiver.port}",)))
+        async with serving(world.reeve(settings=settings), configured_webhooks=configured) as server:
+            admin = await server.token(Role.ADMIN)
+            await until_following(server)
+            kept = await server.client.delete(f"{HOOKS}/config-alarm", headers=admin)
+            await server.call("calculate", {"expression": "1"}, headers=admin)
+            told = await receiver.next()
+        async with serving(world.reeve(settings=settings)) as server:
+            left = (await server.client.get(HOOKS, headers=admin)).json()["webhooks"]
+
+    assert (told["event"], kept.status_code, left) == ("tool_execution", 409, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"quiet_start": "25:00"}, "quiet_start"),
+        ({"quiet_start": "22:00"}, "both"),
+        ({"timezone": "Mars"}, "Mars"),
+    ],
+)
+def test_a_mistake_in_a_configured_webhook_names_it(change: dict[str, Any], problem: str) -> None:
+    table = {"name": "alarm", "url": "https://a.example", "secret": "${secret:HOOK}", **change}
+    with pytest.raises(ConfigError, match=f"(?s)alarm.*{problem}|{problem}.*alarm"):
+        read_webhooks([table], lambda _: "s" * 20)
 
 
 async def test_failures_are_retried_with_the_same_id_until_acknowledged(world: World) -> None:

@@ -74,6 +74,7 @@ async def _serve(
     from toolreeve.serve.mcp.http import ToolViews
     from toolreeve.serve.oidc import read_oidc
     from toolreeve.serve.running_server import announce
+    from toolreeve.serve.webhook_settings import SETTING, read_webhooks
 
     chosen = options.configuration().settings.serve
     host, port = place.getsockname()[:2]
@@ -90,6 +91,7 @@ async def _serve(
     views.check(tokens.credentials(), prefixes(runtime).values())
     limits = read_limits(chosen)
     oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
+    webhooks = read_webhooks(chosen.webhooks, partial(options.configuration().reveal, key=SETTING))
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     async with (
         runtime,
@@ -97,7 +99,14 @@ async def _serve(
             options.configuration(), runtime.internals.journal, runtime.internals.flow, runtime.approvals.store
         ),
         new_application(
-            runtime, access, views, limits, inbox=inbox, oidc=oidc, setup=new_local_setup(options)
+            runtime,
+            access,
+            views,
+            limits,
+            inbox=inbox,
+            oidc=oidc,
+            setup=new_local_setup(options),
+            configured_webhooks=webhooks,
         ) as application,
     ):
         note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}" + (f", A2A at {url}/a2a" if has_a2a() else ""))

@@ -94,6 +94,29 @@ TOKENS: Mapping[str, Any] = {
     },
 }
 
+_WORDS = {"type": "array", "items": {"type": "string"}}
+_PRIORITY = {"type": "integer", "minimum": 0, "maximum": 4}
+WEBHOOKS: Mapping[str, Any] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "url", "secret"],
+        "properties": {
+            "name": {"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,39}$", "description": "Its name in lists."},
+            "url": {"type": "string", "pattern": "^https?://", "description": "Where events are sent, by POST."},
+            "secret": {"type": "string", "pattern": REFERENCE, "description": "Signs deliveries: ${secret:NAME}."},
+            "events": {**_WORDS, "description": "Only these kinds of events; all if not set."},
+            "without": {**_WORDS, "description": "Kinds of events that are left out."},
+            "quiet_start": {"type": "string", "description": "From when deliveries wait, HH:MM."},
+            "quiet_end": {"type": "string", "description": "Until when deliveries wait, HH:MM."},
+            "timezone": {"type": "string", "description": "Of the quiet hours, such as Europe/Berlin; UTC."},
+            "min_priority": {**_PRIORITY, "description": "Of the danger of the call: 0 safe to 4 critical; others 2."},
+            "max_priority": {**_PRIORITY, "description": "As min_priority."},
+        },
+    },
+}
+
 OIDC: Mapping[str, Any] = {
     "type": "object",
     "additionalProperties": False,

@@ -4,13 +4,18 @@ Nothing is loaded or sent unless an endpoint is configured. Spans hold no argume
 """
 
 import asyncio
+import logging
+from collections.abc import Mapping
 from typing import Any
 
 from toolreeve.core.entry import Entry
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.result import UNDECIDED, Failure
 
+logger = logging.getLogger(__name__)
+
 TRACES = "/v1/traces"
+VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 MISSING = "pip install 'toolreeve[otel]'"
 
 
@@ -51,6 +56,20 @@ class CallTracer:
     async def close(self) -> None:
         """Send what is left."""
         await asyncio.to_thread(self._provider.shutdown)
+
+
+def new_tracer(configured: str, environ: Mapping[str, str], *, version: str) -> CallTracer | None:
+    """For the configured endpoint, or that of OpenTelemetry's own variable; None without either. A variable that is
+    set for other programs stops nothing here if the extra is missing. Raises ConfigError for a configured one."""
+    if configured:
+        return CallTracer(configured, version=version)
+    if not (endpoint := environ.get(VARIABLE, "")):
+        return None
+    try:
+        return CallTracer(endpoint, version=version)
+    except ConfigError:
+        logger.warning("%s is set, but traces are not sent: %s", VARIABLE, MISSING)
+        return None
 
 
 def _attributes(entry: Entry) -> dict[str, Any]:

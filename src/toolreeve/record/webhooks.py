@@ -12,7 +12,12 @@ from datetime import UTC, datetime, time
 from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from toolreeve.core.danger import DangerLevel
+
 LONGEST_RETRY_AFTER = 3600.0
+_LEVELS = [level.value for level in DangerLevel]
+HIGHEST = len(_LEVELS) - 1
+NORMAL = _LEVELS.index("medium")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +34,8 @@ class RetryConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
     """`events` and `without` are kinds of events; no `events` means all. In quiet hours, from `quiet_start` to
-    `quiet_end` (HH:MM, in `timezone`), deliveries wait. `task` limits it to one call. `headers` are sent along."""
+    `quiet_end` (HH:MM, in `timezone`), deliveries wait. `task` limits it to one call. `headers` are sent along. Events
+    about a call have its danger as their priority, from 0 (safe) to 4 (critical); all others are `NORMAL`."""
 
     id: str
     url: str
@@ -40,11 +46,15 @@ class Webhook:
     quiet_end: str = ""
     timezone: str = "UTC"
     task: str = ""
+    min_priority: int = 0
+    max_priority: int = HIGHEST
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     enabled: bool = True
     retry: RetryConfig = RetryConfig()
 
-    def wants(self, event: str, task: str) -> bool:
+    def wants(self, event: str, task: str, priority: int = NORMAL) -> bool:
+        if not self.min_priority <= priority <= self.max_priority:
+            return False
         if not self.enabled or event in self.without or (self.task and task != self.task):
             return False
         return not self.events or event in self.events
@@ -56,6 +66,11 @@ class Webhook:
         start = time.fromisoformat(self.quiet_start)
         end = time.fromisoformat(self.quiet_end)
         return start <= at < end if start <= end else at >= start or at < end
+
+
+def priority_of(danger: Any) -> int:
+    """Of an event about a call with this danger; `NORMAL` if there is none."""
+    return _LEVELS.index(danger) if danger in _LEVELS else NORMAL
 
 
 def zone_of(name: str) -> Any:

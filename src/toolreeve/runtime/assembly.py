@@ -35,7 +35,7 @@ from toolreeve.record.bus import Bus
 from toolreeve.record.events import EventPublisher
 from toolreeve.record.journal import Journal
 from toolreeve.record.metrics import Metrics
-from toolreeve.record.traces import CallTracer
+from toolreeve.record.traces import new_tracer
 from toolreeve.record.undo import Undo
 from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.approval_parts import ApprovalParts
@@ -115,8 +115,9 @@ class Assembly:
         self.bus = Bus()
         self.metrics = Metrics(lambda: self.limiters.breakers.states())
         self.events = EventPublisher(self.bus, self.metrics, self.redactor, time.time)
-        if settings.record.otlp_endpoint:
-            self.events.tracer = CallTracer(settings.record.otlp_endpoint, version=client_info()["version"])
+        self.events.tracer = new_tracer(
+            settings.record.otlp_endpoint, self._configuration.known.environ, version=client_info()["version"]
+        )
         self.store = configured_store(self._configuration)
         self.journal = Journal(
             self.store,

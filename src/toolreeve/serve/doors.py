@@ -5,7 +5,7 @@ import contextlib
 import importlib.util
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 
 from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.core.errors import ToolError
+from toolreeve.record.webhooks import Webhook
 from toolreeve.serve.access import AccessControl
 from toolreeve.serve.api.catalogue import ENDPOINTS
 from toolreeve.serve.api.events import serve_events
@@ -35,6 +36,7 @@ from toolreeve.serve.oidc import START as OIDC_START
 from toolreeve.serve.oidc import OidcLogin, OidcSettings
 from toolreeve.serve.tokens import AccessScope, Credential
 from toolreeve.serve.webhook_dispatcher import WebhookDispatcher
+from toolreeve.serve.webhook_settings import store_webhooks
 
 if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
@@ -55,6 +57,7 @@ async def new_application(
     inbox: InboxChannel | None = None,
     oidc: OidcSettings | None = None,
     setup: LocalSetup | None = None,
+    configured_webhooks: Sequence[Webhook] = (),
 ) -> AsyncIterator[Application]:
     """For a started runtime. `inbox` is its channel to the console."""
     handlers = new_handlers(reeve)
@@ -80,6 +83,7 @@ async def new_application(
         while stops:
             stops.pop()()
 
+    await store_webhooks(reeve, configured_webhooks, now=services.now())
     async with AsyncExitStack() as stack:
         await services.refresh_tokens()
         a2a = _new_a2a_door(services, access)

@@ -18,7 +18,7 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.events import Event
 from toolreeve.record.events import event_of
 from toolreeve.record.pending_table import PENDING
-from toolreeve.record.webhooks import Delivery, NewDelivery, Webhook, WebhookTable, retry_delay, sign
+from toolreeve.record.webhooks import Delivery, NewDelivery, Webhook, WebhookTable, priority_of, retry_delay, sign
 
 if TYPE_CHECKING:
     import httpx2
@@ -90,8 +90,12 @@ class WebhookDispatcher:
                 await self._table.enqueue("record", before=cursor, after=last, deliveries=(), now=time.time())
             return
         while records := await self._reeve.audit.after(cursor):
-            found = [(f"record-{each.seq}", event) for each in records if (event := event_of(each)) is not None]
-            rows = [row for number, event in found for row in _deliveries(hooks, number, event)]
+            found = [(each, event) for each in records if (event := event_of(each)) is not None]
+            rows = [
+                row
+                for each, event in found
+                for row in _deliveries(hooks, f"record-{each.seq}", event, each.body.get("danger"))
+            ]
             last = records[-1].seq
             if not await self._table.enqueue("record", before=cursor, after=last, deliveries=rows, now=time.time()):
                 return
@@ -122,7 +126,7 @@ class WebhookDispatcher:
             data={"id": change.id, "card": card},
             at=card["asked"],
         )
-        return _deliveries(hooks, f"approval-{change.changed}", event)
+        return _deliveries(hooks, f"approval-{change.changed}", event, card.get("danger"))
 
     async def _work(self, hook: Webhook) -> None:
         async with self._reeve.internals.http.library_client(timeout=TIMEOUT) as client:
@@ -185,8 +189,9 @@ def new_headers(hook: Webhook, delivery: Delivery, now: float) -> dict[str, str]
     }
 
 
-def _deliveries(hooks: Sequence[Webhook], number: str, event: Event) -> list[NewDelivery]:
-    wanted = [hook for hook in hooks if hook.wants(event.event, event.task_id)]
+def _deliveries(hooks: Sequence[Webhook], number: str, event: Event, danger: Any) -> list[NewDelivery]:
+    priority = priority_of(danger)
+    wanted = [hook for hook in hooks if hook.wants(event.event, event.task_id, priority)]
     if not wanted:
         return []
     made = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -2702,7 +2702,8 @@ export interface components {
         };
         /**
          * WebhookBody
-         * @description Without `secret`, one is made and returned. `headers` are sent with every delivery.
+         * @description Without `secret`, one is made and returned. `headers` are sent with every delivery. Events about a call have its
+         *     danger as their priority, from 0 (safe) to 4 (critical); others have 2.
          */
         WebhookBody: {
             /** Url */
@@ -2736,6 +2737,16 @@ export interface components {
              * @default
              */
             task: string;
+            /**
+             * Min Priority
+             * @default 0
+             */
+            min_priority: number;
+            /**
+             * Max Priority
+             * @default 4
+             */
+            max_priority: number;
             /** Headers */
             headers?: {
                 [key: string]: string;
@@ -2777,6 +2788,10 @@ export interface components {
             timezone: string;
             /** Task */
             task: string;
+            /** Min Priority */
+            min_priority: number;
+            /** Max Priority */
+            max_priority: number;
             /** Enabled */
             enabled: boolean;
             /** Delivered */

@@ -22,7 +22,7 @@ class Record:
         str,
         Field(
             "Where OpenTelemetry traces go: the base URL of an OTLP/HTTP receiver, such as http://127.0.0.1:4318; "
-            "empty for nowhere. Needs the extra `otel`.",
+            "empty for $OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere. Needs the extra `otel`.",
             ProjectScope.NEVER,
         ),
     ] = ""

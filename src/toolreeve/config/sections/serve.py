@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from toolreeve.config.field import Field, ProjectScope
-from toolreeve.config.table_schemas import OIDC, TOKENS
+from toolreeve.config.table_schemas import OIDC, TOKENS, WEBHOOKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,14 @@ class Serve:
         float,
         Field("Seconds that running requests have to end after SIGTERM.", ProjectScope.NEVER, at_least=0),
     ] = 5.0
+    webhooks: Annotated[
+        tuple[Mapping[str, Any], ...],
+        Field(
+            "Where events are sent, signed and retried; further ones are added over REST.",
+            ProjectScope.NEVER,
+            shape=WEBHOOKS,
+        ),
+    ] = ()
     allowed_hosts: Annotated[
         tuple[str, ...],
         Field("Host names that requests may use, in addition to those of this machine.", ProjectScope.NEVER),

@@ -8,12 +8,14 @@ from urllib.parse import urlsplit
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolreeve.record.webhooks import DeliveryStatistics, RetryConfig, Webhook, zone_of
+from toolreeve.record.webhooks import HIGHEST, DeliveryStatistics, RetryConfig, Webhook, zone_of
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints, Query
 from toolreeve.serve.api.problems import Problem, not_found
 from toolreeve.serve.tokens import AccessScope
 
 webhooks = Endpoints("webhooks")
+CONFIGURED = "config-"
+"""Begins the id of a webhook of the configuration."""
 _TIME = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
 _RESERVED = frozenset({"connection", "content-length", "content-type", "host", "transfer-encoding"})
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -28,7 +30,8 @@ class RetryBody(Body):
 
 
 class WebhookBody(Body):
-    """Without `secret`, one is made and returned. `headers` are sent with every delivery."""
+    """Without `secret`, one is made and returned. `headers` are sent with every delivery. Events about a call have its
+    danger as their priority, from 0 (safe) to 4 (critical); others have 2."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000)]
     secret: Annotated[str | None, Field(min_length=16, max_length=200)] = None
@@ -38,6 +41,8 @@ class WebhookBody(Body):
     quiet_end: Annotated[str | None, Field(pattern=_TIME)] = None
     timezone: Annotated[str, Field(max_length=60)] = "UTC"
     task: Annotated[str, Field(max_length=100)] = ""
+    min_priority: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
+    max_priority: Annotated[int, Field(ge=0, le=HIGHEST)] = HIGHEST
     headers: dict[str, str] = Field(default_factory=dict, max_length=20)
     retry: RetryBody = RetryBody()
 
@@ -53,6 +58,8 @@ class WebhookRow(TypedDict):
     quiet_end: str
     timezone: str
     task: str
+    min_priority: int
+    max_priority: int
     enabled: bool
     delivered: int
     failed: int
@@ -115,6 +122,8 @@ async def add_webhook(request: ApiRequest, body: WebhookBody) -> NewWebhook:
 @webhooks.delete("/webhooks/{number}", AccessScope.MANAGE)
 async def delete_webhook(request: ApiRequest, number: str) -> None:
     """Remove a webhook and its deliveries."""
+    if number.startswith(CONFIGURED):
+        raise Problem(409, f"{number!r:.100} is configured: remove it from serve.webhooks")
     if not await request.services.reeve.internals.store.webhooks.delete(number):
         raise not_found(f"no webhook {number!r:.100}")
     await request.services.reeve.internals.journal.note(
@@ -162,6 +171,8 @@ def new_webhook(body: WebhookBody, *, secret: str) -> Webhook:
         quiet_end=body.quiet_end or "",
         timezone=body.timezone,
         task=body.task,
+        min_priority=body.min_priority,
+        max_priority=body.max_priority,
         headers=body.headers,
         retry=RetryConfig(**body.retry.model_dump()),
     )
@@ -178,6 +189,8 @@ def _row(hook: Webhook, statistics: DeliveryStatistics | None) -> WebhookRow:
         "quiet_end": hook.quiet_end,
         "timezone": hook.timezone,
         "task": hook.task,
+        "min_priority": hook.min_priority,
+        "max_priority": hook.max_priority,
         "enabled": hook.enabled,
         "delivered": counted.delivered,
         "failed": counted.failed,
