@@ -11,6 +11,7 @@ from toolreeve.record.archive import ROTATED, base_of, read_archive, rotate, wri
 from toolreeve.record.chain import ChainError, ChainStore, Head
 from toolreeve.record.verify import verify_archive
 
+pytestmark = pytest.mark.usefixtures("database")
 ALL = 4e9
 
 

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,9 @@ from tests.record.backends import Backend, url_of
 from tests.record.entries import JournalFile, entry, opened
 from tests.record.postgres.server import PostgresServer
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.record.archive import ROTATED, rotate
 from toolreeve.record.audit import Filter
+from toolreeve.record.chain import Head
 from toolreeve.record.jobs import Log
 from toolreeve.record.postgres.batches import Batch, BatchWriter
 from toolreeve.record.postgres.chain import PostgresChain
@@ -219,6 +222,31 @@ async def test_the_calls_of_a_killed_gateway_are_closed_by_another(tmp_path: Pat
     assert acknowledged <= {(record.call_id, record.kind) for record in records}
     ended = {record.call_id for record in records if record.kind in ("call", "lost")}
     assert {record.call_id for record in records if record.kind == "intent"} <= ended
+
+
+async def test_a_day_whose_records_were_all_archived_is_dropped_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    parts = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit'::regclass"
+    async with opened(path) as book:
+        await book.write(4)
+        with psycopg.connect(url_of(path), options="-c search_path=toolreeve") as connection:
+            day = connection.execute("SELECT (min(day) - 1)::text, min(day)::text FROM audit").fetchone()
+            assert day is not None
+            connection.execute(
+                f"CREATE TABLE audit_earlier PARTITION OF audit FOR VALUES FROM ('{day[0]}') TO ('{day[1]}')"
+            )
+            connection.execute("UPDATE audit SET day = day - 1 WHERE seq <= 3")
+        before = await book.audit.verify()
+        with psycopg.connect(url_of(path), options="-c search_path=toolreeve") as connection:
+            assert connection.execute(parts).fetchone() == (2,)
+        head = Head(3, bytes.fromhex((await book.audit.hashes([3]))[3]))
+        body = {"last": head.seq, "head": head.hash.hex()}
+        await book.journal.note_with(ROTATED, body, partial(rotate, head=head))
+        after = await book.audit.verify()
+        with psycopg.connect(url_of(path), options="-c search_path=toolreeve") as connection:
+            assert connection.execute(parts).fetchone() == (1,)
+
+    assert (before.records, after.state, after.records, after.base) == (4, "intact", 2, head)
 
 
 async def test_gateways_see_each_other_with_their_versions(tmp_path: Path) -> None:
