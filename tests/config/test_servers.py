@@ -88,6 +88,19 @@ def test_an_untrusted_workspace_gets_no_server_and_a_notice(user: User) -> None:
     assert str(path) in found.notices[1]
 
 
+def test_a_project_adds_a2a_agents_only_once_it_is_trusted_and_may_not_trust_itself(user: User) -> None:
+    user.project_file.write_text('[a2a_agents.peer]\nurl = "https://peer.example"\ndanger = "safe"\ntrusted = true\n')
+    untrusted = user.load()
+    trust(user)
+    (spec,) = user.load().mcp_servers
+
+    assert (untrusted.mcp_servers, untrusted.settings.a2a_agents) == ((), {})
+    assert untrusted.code is not None
+    assert untrusted.code.servers == ("peer: https://peer.example",)
+    assert "a2a_agents is ignored: the folder is not trusted" in untrusted.notices[0]
+    assert (spec.name, spec.kind, spec.trusted, dict(spec.danger)) == ("peer", "a2a", False, {})
+
+
 def test_a_trusted_workspace_gets_its_servers_until_a_file_changes(user: User) -> None:
     shared(user, one={"command": "one"})
     user.project_file.write_text('[mcp_servers.two]\ncommand = "two"\n')
