@@ -41,7 +41,7 @@ conformance: setup ## Run the public MCP conformance suite, as server, gateway a
 	@.ci/peers
 	$(BIN)/python -m pytest tests/conformance
 
-agents: setup ## Run scenarios with six real agents, over MCP and ACP, offline; installs them (1.5 GB)
+agents: setup ## Run scenarios with seven real agents, over MCP and ACP, offline; installs them (1.5 GB)
 	@.ci/agents
 	.ci/offline $(BIN)/python -m pytest tests/real_agents
 

@@ -79,6 +79,15 @@ AGENTS = {
         env={"GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "scripted", "OPENAI_API_KEY": "scripted"},
         address="OPENAI_HOST=http://127.0.0.1:{port}",
     ),
+    "fast-agent": AcpAgent(
+        command=PROGRAMS.parents[1] / "py" / "bin" / "fast-agent",
+        write=lambda path: call("write_text_file", path=str(path), content="hello\n"),
+        shell=lambda line: call("execute", command=line),
+        provider="openai",
+        args=("acp", "--model", "generic.scripted", "-x"),
+        env={"GENERIC_API_KEY": "scripted"},
+        address="GENERIC_BASE_URL=http://127.0.0.1:{port}/v1",
+    ),
     "gemini": AcpAgent(
         command=PROGRAMS / "gemini",
         write=lambda path: call("write_file", file_path=str(path), content="hello\n"),

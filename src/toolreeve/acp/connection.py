@@ -94,8 +94,10 @@ class AcpConnection:
         except Exception as problem:  # the peer is gone, or does not read
             _logger.debug("an answer was not sent: %s", problem)
 
-    async def request(self, method: str, params: Mapping[str, Any], timeout: float | None = None) -> dict[str, Any]:
-        """Raises AcpError, and TimeoutError."""
+    async def request(
+        self, method: str, params: Mapping[str, Any], timeout: float | None = None, *, withdraws: bool = False
+    ) -> dict[str, Any]:
+        """With `withdraws`, the peer is told when nobody waits any longer. Raises AcpError, and TimeoutError."""
         if self._lost:
             raise AcpError(INTERNAL_ERROR, self._lost)
         outstanding = OutstandingRequest(asyncio.get_running_loop(), timeout)
@@ -103,6 +105,10 @@ class AcpConnection:
         try:
             self._send(request(number, method, params))
             answer = await outstanding.response
+        except asyncio.CancelledError:
+            if withdraws and not self._lost:
+                self._reply(notification("$/cancel_request", {"requestId": number}))
+            raise
         finally:
             self._outgoing.remove(number)
         if "error" in answer:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.acp.holding import (
     ALLOW_ALWAYS,
+    OPTIONS,
     REJECT,
     Person,
     asks,
@@ -16,6 +17,7 @@ from tests.acp.holding import (
     holding,
     received,
     requests,
+    write_script,
 )
 from toolreeve.core.errors import ToolError
 
@@ -167,6 +169,20 @@ async def test_a_permission_that_lies_about_its_command_is_asked_as_what_it_does
     assert [(each.tool, each.args["command"]) for each in person.asked] == [("bash", "rm -rf src")]
     assert chosen(tmp_path) == ["cancel"]
     assert "refused" in turn.refusals[0]
+
+
+async def test_only_metadata_makes_a_call_one_of_our_tools(tmp_path: Path) -> None:
+    """A title may be what the model wrote, so it is asked about."""
+    person = Person(says=False)
+    write_script(tmp_path, {"steps": []})
+    async with holding(tmp_path, person=person, tools=True) as agent:
+        ours = f"{agent._own_server}__read_file"
+        claimed = {"title": ours, "kind": "other", "rawInput": {"x": 1}}
+        declared = {**claimed, "_meta": {"claudeCode": {"toolName": f"mcp__{ours}"}}}
+        answers = [await agent._permissions.answer(each, OPTIONS, cwd="/") for each in (claimed, declared)]
+
+    assert [outcome["outcome"]["optionId"] for outcome, _ in answers] == ["cancel", "proceed_once"]
+    assert len(person.asked) == 1
 
 
 async def test_a_yes_is_for_once_and_never_for_always(tmp_path: Path) -> None:

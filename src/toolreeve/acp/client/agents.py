@@ -87,7 +87,8 @@ def _read(configuration: Configuration, name: str, table: Mapping[str, Any]) -> 
     home = Path(expand(table.get("home", str(data_home(environ) / "agents" / name)), base=base, environ=environ))
     program = _read_program(configuration, name, {key: table[key] for key in table if key not in _OWN})
     args = program.args or profile.args
-    env = {**profile.env, "HOME": str(home), **program.env}
+    own = {key: value.replace("{home}", str(home)) for key, value in profile.env.items()}
+    env = {**own, "HOME": str(home), **program.env}
     return AgentSpec(
         name=name,
         program=replace(program, args=args, env=env, sandbox=_sandbox(table, program, profile, home)),
@@ -133,10 +134,17 @@ def _sandbox(table: Mapping[str, Any], program: ServerSpec, profile: AgentProfil
 
 
 def _program_folders(program: str) -> Sequence[str]:
-    """The folders that a program needs: its own, the packages it lies among, its virtual environment."""
-    found = []
+    """The folders that a program needs: its own, the packages it lies among, its virtual environment and Python."""
+    found: list[Path] = []
     for path in (Path(program), Path(program).resolve()):
-        packages = [each for each in path.parents if each.name == "node_modules"]
-        environments = [each for each in path.parents if (each / "pyvenv.cfg").is_file()]
-        found += [*packages[-1:], *environments[:1]] or [path.parent]
+        packages = [each for each in path.parents if each.name == "node_modules"][-1:]
+        environments = [each for each in path.parents if (each / "pyvenv.cfg").is_file()][:1]
+        found += [*packages, *environments, *map(_base_python, environments)] or [path.parent]
     return [str(each) for each in dict.fromkeys(found)]
+
+
+def _base_python(environment: Path) -> Path:
+    """Where the Python is that the environment was made with."""
+    lines = (environment / "pyvenv.cfg").read_text().splitlines()
+    named = next((line.partition("=")[2].strip() for line in lines if line.partition("=")[0].strip() == "home"), "")
+    return Path(named).parent if named else environment

@@ -47,10 +47,15 @@ def _only_reads(tool: str) -> bool:
 def tool_name(call: Mapping[str, Any]) -> str:
     """The agent's name of the tool: from its own metadata, else a title that is a plain name."""
     title = call.get("title")
-    named = next(_names_in(call.get("_meta")), "")
+    named = declared_name(call)
     if named or not isinstance(title, str):
         return named
     return title if _NAME.fullmatch(title) else ""
+
+
+def declared_name(call: Mapping[str, Any]) -> str:
+    """The name from the agent's own metadata. A title may be what the model wrote."""
+    return next(_names_in(call.get("_meta")), "")
 
 
 def _names_in(meta: Any, depth: int = 4) -> Iterator[str]:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolreeve.acp.client.permission_calls import read_calls, tool_name
+from toolreeve.acp.client.permission_calls import declared_name, read_calls, tool_name
 from toolreeve.acp.client.profiles import READ, SHELL, WRITE, AgentProfile
 from toolreeve.acp.client.road import Road
 from toolreeve.approval.options import choose_option, outcome_of, read_option
@@ -42,7 +42,7 @@ class Permissions:
         return {"outcome": outcome_of(chosen)}, refusal
 
     async def _refusal(self, call: Mapping[str, Any], cwd: str) -> str:
-        if self._own_server and self._own_server in tool_name(call):
+        if self._is_our_tool(call):
             return ""
         calls = read_calls(call, self._profile, cwd=cwd)
         request = ClientRequest(
@@ -56,6 +56,11 @@ class Permissions:
         if self._comes_to_us(calls):
             return ""
         return await self._settle(judged)
+
+    def _is_our_tool(self, call: Mapping[str, Any]) -> bool:
+        """A title counts only for an agent that can do nothing else under that name."""
+        name = tool_name(call) if self._profile.routes else declared_name(call)
+        return bool(self._own_server) and self._own_server in name
 
     def _comes_to_us(self, calls: Sequence[ClientCall]) -> bool:
         return all(_ROUTES.get(each.tool) in self._profile.routes for each in calls)

@@ -14,10 +14,10 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProfile:
-    """`args` start the program as an ACP agent. `mode` asks for everything: without one, the agent asks by default.
-    `auth` is the method to authenticate with, `key` the variable of the model's API key. `tools` are its own names for
-    tools like those of other clients. `missing_file` says how a file that does not exist is read. `asks_in_title`
-    marks an agent that states a command in the title only."""
+    """`args` start the program as an ACP agent, with `env`, where {home} is its home. `mode` asks for everything;
+    without one, the agent asks by default. `auth` is the method to authenticate with, `key` the variable of the model's key.
+    `tools` are its own names for tools like those of other clients. `missing_file` says how a file that does not exist
+    is read. `asks_in_title` marks an agent that states a command in the title only."""
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -42,6 +42,7 @@ PROFILES: Mapping[str, AgentProfile] = {
     ),
     "fast-agent": AgentProfile(
         args=("-x",),
+        env={"FAST_AGENT_HOME": "{home}/.fast-agent"},
         key="GENERIC_API_KEY",
         routes=frozenset((READ, WRITE, SHELL)),
         tools={"write_text_file": "write_file", "read_text_file": "read_file", "execute": "bash"},

@@ -44,7 +44,7 @@ class EditorChannel:
         }
         params = {"sessionId": self._session.id, "toolCall": call, "options": offered}
         try:
-            answer = await self._connection.request(METHOD, params)
+            answer = await self._connection.request(METHOD, params, withdraws=True)
         except AcpError as problem:
             raise RuntimeError(f"the editor could not be asked: {problem}") from None
         return _read(request, answer.get("outcome"), {each["optionId"] for each in offered})
