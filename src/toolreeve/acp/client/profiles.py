@@ -15,9 +15,9 @@ NOTHING: frozenset[str] = frozenset()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProfile:
     """`args` start the program as an ACP agent, with `env`, where {home} is its home. `mode` asks for everything;
-    without one, the agent asks by default. `auth` is the method to authenticate with, `key` the variable of the model's key.
-    `tools` are its own names for tools like those of other clients. `missing_file` says how a file that does not exist
-    is read. `asks_in_title` marks an agent that states a command in the title only."""
+    without one, the agent asks by default. `auth` is the method to authenticate with, `key` the variable of the
+    model's key. `tools` are its own names for tools like those of other clients. `missing_file` says how a file that
+    does not exist is read. `asks_in_title` marks an agent that states a command in the title only."""
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
