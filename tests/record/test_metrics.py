@@ -2,6 +2,7 @@ import threading
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.world import World
 from toolreeve.record.metrics import OTHER, UNKNOWN, Metrics
 
 
@@ -113,3 +114,11 @@ def test_counts_from_several_threads_add_up() -> None:
         thread.join()
 
     assert samples_of(metrics)["toolreeve_tool_execution_total", "", "true", "t"] == 8_000
+
+
+async def test_programs_are_counted_by_what_they_could_change(world: World) -> None:
+    async with world.reeve() as reeve:
+        await reeve.call("bash", command="cat /dev/null")
+        await reeve.call("calculate", expression="1")
+
+        assert samples_of(reeve.metrics)["toolreeve_sandbox_runs_total", "look"] == 1.0

@@ -3,6 +3,7 @@
 Metrics count every call; events are created only while the bus has subscribers. Secrets are redacted first.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,13 @@ class EventPublisher:
         self._metrics = metrics
         self._redactor = redactor
         self._now = now
+        self._confined: Counter[str] = Counter()
+        metrics.watch_each(
+            "toolreeve_sandbox_runs_total",
+            "Calls that ran programs, by what these could change.",
+            "confinement",
+            lambda: self._confined,
+        )
         self.results: RecentResults | None = None
         self.tracer: CallTracer | None = None
 
@@ -60,6 +68,8 @@ class EventPublisher:
         if self.tracer is not None:
             self.tracer.record(entry)
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
+        if meta.command is not None:
+            self._confined["none" if meta.unconfined else meta.ran_in.value] += 1
         if entry.action is not None and entry.action.spec.limits.caching and (meta.cached or meta.attempts):
             self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")
         if not self._bus.listened:
