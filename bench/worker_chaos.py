@@ -1,4 +1,4 @@
-"""Chaos: kill -9 of workers, gateways and NATS servers under calls that count themselves.
+"""Chaos: kills and pauses of workers, gateways and NATS under calls that count themselves.
 
 `python -m bench.worker_chaos [KILLS] [SEED]`. No call that must not run twice may run twice, and what a caller was told
 to have succeeded must have happened and be in the record.
@@ -94,19 +94,31 @@ class ChaosFleet(Fleet):
             self.start_worker("--capacity", "32")
         while sum(each.poll() is None for each in self.gateways) < GATEWAYS:
             self.start_gateway()
-        match chance.choices(("worker", "gateway", "nats"), (5, 2, 3))[0]:
+        match chance.choices(("worker", "gateway", "nats", "pause"), (5, 2, 3, 1))[0]:
             case "worker":
                 self._kill("worker", self.processes, chance)
                 self.start_worker("--capacity", "32")
             case "gateway":
                 self._kill("gateway", self.gateways, chance)
                 self.start_gateway()
+            case "pause":
+                self._pause(chance)
             case _:
                 server = chance.choice(self.cluster.servers)
                 server.kill()
                 self.kills["nats"] += 1
                 time.sleep(chance.random())
                 server.start()
+
+    def _pause(self, chance: random.Random) -> None:
+        """Longer than `ack_wait`: what is given up as lost wakes up again and goes on."""
+        workers = [each for each in self.processes if each.poll() is None]
+        servers = [each.process for each in self.cluster.servers if each.process is not None]
+        victim = chance.choice([*workers, *servers])
+        victim.send_signal(signal.SIGSTOP)
+        time.sleep(5)
+        victim.send_signal(signal.SIGCONT)
+        self.kills["pause"] += 1
 
     def _kill(self, kind: str, processes: list[subprocess.Popen[bytes]], chance: random.Random) -> None:
         victim = chance.choice([each for each in processes if each.poll() is None])

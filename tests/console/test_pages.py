@@ -52,6 +52,7 @@ PAGES = [
     "/setup",
     "/setup/clients",
     "/setup/tokens",
+    "/setup/workers",
     "/setup/api",
 ]
 LOOKS: dict[str, dict[str, Any]] = {

@@ -11,6 +11,7 @@ import { Tabs } from "../../ui/Tabs";
 import { Prose } from "../../ui/Visible";
 import { Clients } from "./Clients";
 import { Tokens } from "./Tokens";
+import { Workers } from "./Workers";
 
 const ApiDocs = lazy(() => import("./ApiDocs"));
 
@@ -18,6 +19,7 @@ const TABS = [
   { path: "/setup", label: "Checks" },
   { path: "/setup/clients", label: "Clients" },
   { path: "/setup/tokens", label: "Access" },
+  { path: "/setup/workers", label: "Workers" },
   { path: "/setup/api", label: "API" },
 ];
 
@@ -32,6 +34,8 @@ export default function Setup({ params }: { params: { tab?: string } }) {
             <Clients />
           ) : params.tab === "tokens" ? (
             <Tokens />
+          ) : params.tab === "workers" ? (
+            <Workers />
           ) : params.tab === "api" ? (
             <ApiDocs />
           ) : (
