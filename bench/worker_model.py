@@ -1,6 +1,6 @@
 """Model of a fleet: what each part carries, checked by a simulation of the queueing.
 
-`python -m bench.worker_model`. Costs are those that were measured; see docs/design/0036-workers.md.
+`python -m bench.worker_model`. Costs are those that were measured; see docs/design/0038-workers.md.
 """
 
 import heapq
