@@ -15,6 +15,7 @@ HOME = Path(os.environ["HOME"])
 SCRIPT = json.loads((HOME / "script.json").read_text())
 found: dict[str, Any] = {}
 waiting: list[dict[str, Any]] = []
+SERVERS: list[dict[str, Any]] = []
 
 
 def send(message: dict[str, Any]) -> None:
@@ -40,10 +41,26 @@ def answer_to(number: Any) -> dict[str, Any]:
         waiting.append(message)
 
 
+def ask_tools(folder: str, name: str) -> Any:
+    """What the server of the client's tools answers to `ping`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(5)
+        connection.connect(str(Path(folder) / name))
+        connection.sendall(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        return json.loads(connection.recv(4096))
+
+
 def attempt(name: str, step: dict[str, Any]) -> None:
     try:
         if name == "write":
             Path(step["write"]).write_text("written by the agent itself")
+        elif name == "sockets":
+            found.setdefault("listed", []).extend(str(each) for each in Path(step["sockets"]).rglob("*.sock"))
+        elif name == "replace":
+            folder, socket_name = SERVERS[0]["args"][-2:]
+            (Path(folder) / socket_name).unlink()
+        elif name == "tools":
+            found["said"] = ask_tools(*SERVERS[0]["args"][-2:])
         else:
             with socket.create_connection(tuple(step["connect"]), timeout=5) as connection:
                 connection.sendall(b"CONNECT other:80 HTTP/1.1\r\n\r\n")
@@ -90,6 +107,7 @@ def main() -> None:
             case "initialize":
                 send({"id": message["id"], "result": {"protocolVersion": SCRIPT.get("version", 1)}})
             case "session/new":
+                SERVERS.extend(message["params"]["mcpServers"])
                 offered = {"modes": SCRIPT.get("modes"), "configOptions": SCRIPT.get("options")}
                 send({"id": message["id"], "result": {"sessionId": "s1", **offered}})
             case "session/prompt":

@@ -1,6 +1,7 @@
 """Agents that lie, flood, hang and crash: each is held all the same."""
 
 import asyncio
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +238,19 @@ async def test_ids_and_sessions_that_are_not_its_own_are_refused(tmp_path: Path)
 
     answers = found(tmp_path)["answers"]
     assert [each.get("error", {}).get("code") for each in answers] == [None, -32600, -32602, -32601, -32602]
+
+
+async def test_the_tools_of_another_caller_are_out_of_reach(tmp_path: Path) -> None:
+    steps = [{"tools": ""}, {"replace": ""}, {"sockets": str(tmp_path / "home")}, {"sockets": tempfile.gettempdir()}]
+    async with (
+        holding(tmp_path, tools=True) as other,
+        holding(tmp_path, *steps, tools=True) as agent,
+    ):
+        await agent.prompt("go")
+        kept = found(tmp_path)
+        assert other.session_id
+
+    assert kept["tools"] == "worked"
+    assert kept["said"]["id"] == 1
+    assert kept["replace"] == "OSError"
+    assert len(kept["listed"]) == 1

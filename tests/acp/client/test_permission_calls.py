@@ -95,6 +95,38 @@ def test_the_name_of_a_harmless_tool_hides_no_change(name: str) -> None:
     assert read_calls({"kind": "execute", "title": name}, PROFILES["generic"], cwd=CWD) == [ClientCall("unknown", {})]
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"kind": "other", "title": "Delete", "_meta": {"toolName": "mcp__github__delete_repo"}},
+        {"kind": "execute", "title": "Delete", "_meta": {"toolName": "mcp__github__delete_repo"}},
+        {"kind": "other", "title": "delete the repository"},
+    ],
+)
+@pytest.mark.parametrize("key", ["command", "cmd"])
+def test_a_command_among_the_arguments_of_another_tool_does_not_make_it_a_shell(
+    named: dict[str, Any], key: str
+) -> None:
+    calls = read_calls({**named, "rawInput": {"repo": "x", key: "ls"}}, PROFILES["generic"], cwd=CWD)
+
+    assert [each.tool for each in calls][-1] in ("mcp__github__delete_repo", "unknown")
+
+
+@pytest.mark.parametrize("title", ["Read", "TodoWrite", "glob"])
+def test_a_title_alone_does_not_make_a_tool_one_that_only_reads(title: str) -> None:
+    call = {"kind": "other", "title": title, "rawInput": {"sql": "drop"}}
+
+    assert ClientCall("unknown", {"sql": "drop"}) in read_calls(call, PROFILES["generic"], cwd=CWD)
+
+
+def test_locations_count_beside_the_input() -> None:
+    call = {"kind": "read", "title": "Look", "rawInput": {"path": "a"}, "locations": [{"path": "/etc/shadow"}]}
+
+    calls = read_calls(call, PROFILES["generic"], cwd=CWD)
+
+    assert calls == [ClientCall("read_file", {"path": "/work/a"}), ClientCall("read_file", {"path": "/etc/shadow"})]
+
+
 def test_a_title_is_no_command_unless_the_agent_writes_commands_there() -> None:
     call = {"kind": "execute", "title": "ls"}
 

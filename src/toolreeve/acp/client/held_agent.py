@@ -7,9 +7,12 @@ it started; what it said last outside of the protocol explains a failure.
 import asyncio
 import contextlib
 import logging
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.acp.client.agents import AgentSpec
@@ -27,6 +30,7 @@ from toolreeve.core.mcp import RpcError
 from toolreeve.hook.judge import Judge
 from toolreeve.rpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from toolreeve.runtime.principal import find_local_principal
+from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.transports.transport import ServerUnavailable, Transport
 
 if TYPE_CHECKING:
@@ -38,12 +42,21 @@ _logger = logging.getLogger(__name__)
 
 
 class HeldAgent:
-    """One agent with one session. `on_update` gets every update of its turns, as it was sent."""
+    """One agent with one session. `on_update` gets every update of its turns, as it was sent. `folder` is for the
+    socket of our tools."""
 
     def __init__(
-        self, reeve: "Toolreeve", spec: AgentSpec, transport: Transport, road: Road, judge: Judge, on_update: OnUpdate
+        self,
+        reeve: "Toolreeve",
+        spec: AgentSpec,
+        transport: Transport,
+        road: Road,
+        judge: Judge,
+        on_update: OnUpdate,
+        folder: Path,
     ) -> None:
         self.spec = spec
+        self._folder = folder
         self.road = road
         self.session_id = ""
         self.info: Mapping[str, Any] = {}
@@ -104,7 +117,7 @@ class HeldAgent:
         if self._own_server:
             road = self.road
             tools = serve_tools(
-                road.reeve, self.spec.home, name=self._own_server, session=road.session, principal=road.principal
+                road.reeve, self._folder, name=self._own_server, session=road.session, principal=road.principal
             )
             servers.append(await stack.enter_async_context(tools))
         answer = await self._connection.request("session/new", {"cwd": self._cwd, "mcpServers": servers})
@@ -254,6 +267,17 @@ async def hold_agent(
     judge = Judge(reeve.configuration, principal)
     async with AsyncExitStack() as stack:
         stack.callback(judge.close)
-        agent = HeldAgent(reeve, spec, reeve.internals.connect(spec.program), road, judge, on_update)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolreeve-agent-"))) / "tools"
+        folder.mkdir()
+        folder.chmod(0o755)  # the agent may run as another user; the folder above is private to us
+        program = _with_readable(spec.program, str(folder))
+        agent = HeldAgent(reeve, spec, reeve.internals.connect(program), road, judge, on_update, folder)
         await agent.start(stack)
         yield agent
+
+
+def _with_readable(program: ServerSpec, folder: str) -> ServerSpec:
+    """The agent reads the folder and changes nothing in it; agents of other callers, with the same home, do not see
+    it."""
+    table = program.sandbox or {}
+    return replace(program, sandbox={**table, "readable_paths": [*table.get("readable_paths", ()), folder]})

@@ -18,20 +18,34 @@ _COMMAND_KEYS = ("command", "cmd")
 _READ_KEYS = frozenset(("path", "file_path", "absolute_path", "line", "limit", "offset"))
 _TITLE_NOTES = re.compile(r" \[(?:current working directory|in directory) .*", re.DOTALL)
 _CHANGING_KINDS = ("execute", "edit", "delete", "move")
+_READING_KINDS = ("read", "search", "fetch", "think")
 _BY_KIND = {"read": "read_file", "edit": "write_file", "delete": "delete_file", "move": "write_file"}
 
 
 def read_calls(call: Mapping[str, Any], profile: AgentProfile, *, cwd: str) -> list[ClientCall]:
     """The calls that a merged tool call stands for, none of them twice; never empty."""
     found = [*_from_input(call, profile, cwd), *_from_diffs(call, cwd)]
-    found = found or [*_from_locations(call, cwd), *_from_title(call, profile, cwd)]
-    if call.get("kind") in _CHANGING_KINDS and all(_only_reads(each.tool) for each in found):
+    stated = [each.args.get("path") for each in found]
+    found += [each for each in _from_locations(call, cwd) if each.args["path"] not in stated]
+    found = found or [*_from_title(call, profile, cwd)]
+    if _claims_too_little(call, profile, found):
         found.append(_unknown(call))
     unique: list[ClientCall] = []
     for each in found or [_unknown(call)]:
         if each not in unique:
             unique.append(each)
     return unique
+
+
+def _claims_too_little(call: Mapping[str, Any], profile: AgentProfile, found: list[ClientCall]) -> bool:
+    """A model chooses arguments, and often the title. So a `command` among the arguments of some other tool does not
+    make it a shell, nor does a title alone make a tool one that only reads."""
+    kind, declared = call.get("kind"), declared_name(call)
+    name = profile.tools.get(tool_name(call), tool_name(call))
+    if all(_only_reads(each.tool) for each in found):
+        return kind in _CHANGING_KINDS or not (declared or profile.routes or kind in _READING_KINDS)
+    runs = any(each.tool == "bash" for each in found)
+    return runs and not _is_known(name) and (bool(declared) or kind != "execute")
 
 
 def _unknown(call: Mapping[str, Any]) -> ClientCall:

@@ -1,4 +1,4 @@
-"""Our tools for one agent: MCP over a Unix socket in the agent's own folder.
+"""Our tools for one agent: MCP over a Unix socket that only its sandbox shows.
 
 The agent starts the relay as an MCP server, in its sandbox; the server is here, outside. The agent is never asked for
 approvals: it would answer for itself.
@@ -101,7 +101,8 @@ async def serve_tools(
 
 
 def _listen(path: Path) -> socket.socket:
-    """Bound relative to its folder: the address of a socket is short. The folder is private."""
+    """Bound relative to its folder: the address of a socket is short. The folder is private to us, and
+    read-only for the agent: it cannot put a link in the way of chmod."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
