@@ -1,5 +1,6 @@
 """ACP agents as tools: sessions, failures, governors, and the environment's agent."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -63,6 +64,21 @@ async def test_an_agent_that_crashed_is_started_anew_and_then_left_alone(tmp_pat
     codes = [result.error.code for result in results if result.error is not None]
     assert codes == [ErrorCode.TOOL_EXEC] * 5 + [ErrorCode.CIRCUIT_OPEN]
     assert started(tmp_path) == 5
+
+
+async def test_an_agent_that_ignores_the_end_of_its_call_is_ended(tmp_path: Path) -> None:
+    write_script(tmp_path, {"steps": [{"hang": ""}]})
+    async with offering(tmp_path) as reeve, asyncio.timeout(60):
+        call = asyncio.create_task(reeve.call("agent_test", prompt="go", session="a"))
+        while not (tmp_path / "home" / "received").exists() or received(tmp_path)[-1]["method"] != "session/prompt":
+            await asyncio.sleep(0.01)
+        call.cancel()
+        await asyncio.wait({call})
+        write_script(tmp_path, {"steps": []})
+        again = await reeve.call("agent_test", prompt="go", session="a")
+
+    assert again.unwrap() == "done"
+    assert started(tmp_path) == 2
 
 
 async def test_output_governors_send_the_agent_back_to_work(tmp_path: Path) -> None:

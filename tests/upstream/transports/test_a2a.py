@@ -1,6 +1,7 @@
 """A2A agents as tools: the SDK's agent and our own server, through the real road."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from tests.upstream.a2a_hello import new_server
 from tests.world import World
 from toolreeve import DangerLevel, ErrorCode, Toolreeve
 from toolreeve.core.result import ToolResult
+from toolreeve.rpc.framing import MAX_MESSAGE
 
 
 @asynccontextmanager
@@ -153,3 +155,26 @@ async def test_a_card_that_cannot_be_used_says_why(world: World, case: str) -> N
         (status,) = reeve.fleet.status()
 
     assert said in str(status.problem)
+
+
+async def test_an_answer_without_end_is_bounded_whatever_its_type(world: World) -> None:
+    """An event stream has no bound of its own where events are read one by one; a card is read whole."""
+    sent = 0
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while sent < 3 * MAX_MESSAGE:
+                writer.write(bytes(1_000_000))
+                await writer.drain()
+                sent += 1_000_000
+        writer.close()
+
+    server = await asyncio.start_server(flood, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, reeve_of(world, {"h": {"url": url}}) as reeve:
+        (status,) = reeve.fleet.status()
+
+    assert f"longer than {MAX_MESSAGE} bytes" in str(status.problem)

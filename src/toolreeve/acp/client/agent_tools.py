@@ -91,7 +91,7 @@ class AgentTools:
                 agent = await asyncio.shield(kept.ready)
                 agent.road.peer = NestedPeer(call.peer) if call.peer is not None else None
                 turn = await self._reviewed(agent, call, prompt)
-            except ToolError:
+            except (ToolError, asyncio.CancelledError):  # an agent need not heed a cancellation: it ends
                 await self._drop(key)
                 raise
             kept.timer = asyncio.get_running_loop().call_later(self._idle, kept.closing.set)

@@ -44,7 +44,7 @@ def new_http_transport(
     for a configuration that cannot work."""
     from toolreeve.upstream.oauth.authorization import new_authorization
 
-    client = HttpClient(spec.url or "", spec.headers, http=http)
+    client = HttpClient(spec.url or "", spec.headers, http=http, streams=spec.kind != "a2a")
     client.authorize(new_authorization(spec, client, scrubber or Scrubber(), state=state, authorize=authorize))
     return transport_over(client, spec.kind)
 
@@ -60,10 +60,12 @@ def transport_over(client: "HttpClient", kind: Kind) -> Transport:
 
 
 class HttpClient:
-    """Sends requests to one server. `headers` are the user's own; they are sent nowhere else."""
+    """Sends requests to one server. `headers` are the user's own; they are sent nowhere else. `streams`: its responses
+    may be event streams."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, http: GuardedHttp) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], *, http: GuardedHttp, streams: bool = True) -> None:
         self._http = http
+        self._streams = streams
         self._configured = url
         self._authorization: Authorization | None = None
         try:
@@ -76,7 +78,9 @@ class HttpClient:
     def new_client(self) -> httpx2.AsyncClient:
         """A client with the same network access, without the user's headers."""
         return httpx2.AsyncClient(
-            transport=_BoundedTransport(self._http.library_transport(configured=self._configured)),
+            transport=_BoundedTransport(
+                self._http.library_transport(configured=self._configured), streams=self._streams
+            ),
             headers={"user-agent": "toolreeve", "accept-encoding": "identity"},
             timeout=httpx2.Timeout(WRITE_SECONDS, connect=CONNECT_SECONDS, read=None),
             follow_redirects=False,
@@ -123,17 +127,19 @@ class HttpClient:
 
 class _BoundedTransport(httpx2.AsyncBaseTransport):
     """No body is longer than a message may be, and none is compressed. An event stream has no end, so there the reader
-    bounds each event."""
+    bounds each event, where `streams`; the body of a failure is never one."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, streams: bool) -> None:
         self._inner = inner
+        self._streams = streams
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._inner.handle_async_request(request)
         if response.headers.get("content-encoding", "").strip().lower() not in _UNCOMPRESSED:
             await response.aclose()
             raise httpx2.DecodingError("the response is compressed, against accept-encoding", request=request)
-        if media_type(response) != "text/event-stream" and isinstance(response.stream, httpx2.AsyncByteStream):
+        is_stream = self._streams and response.is_success and media_type(response) == "text/event-stream"
+        if not is_stream and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _BoundedStream(response.stream, request)
         return response
 
