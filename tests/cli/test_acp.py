@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 from tests.acp.holding import PROGRAM, requests, write_script
@@ -40,6 +41,27 @@ def test_what_cannot_work_is_said(shell: Shell, tmp_path: Path) -> None:
     missing = shell.run("acp", "run", "test", "go")
 
     assert unknown.status == missing.status == 2
+    assert "did you mean 'test'?" in unknown.err
     assert "is not installed" in missing.err
     configure(shell, agent_table(tmp_path / "agent") + "colour = 1\n")
     assert "colour" in shell.run("acp", "list").err
+
+
+def test_an_agent_runs_beside_one_that_is_not_installed(shell: Shell, tmp_path: Path) -> None:
+    configure(shell, agent_table(tmp_path / "agent") + '[acp_agents.gone]\ncommand = "/no/such/agent"\n')
+    write_script(tmp_path / "agent", {"steps": []})
+
+    done = shell.run("acp", "run", "test", "go", "--json")
+
+    turn = json.loads(done.out.splitlines()[-1])
+    assert (done.status, turn["stop"]) == (0, "end_turn")
+    assert not [name for name in turn if name.startswith("_")]
+
+
+def test_the_editor_is_not_served_without_a_model_that_can_answer(shell: Shell) -> None:
+    unknown = shell.spawn("acp", "--model", "antropic:x")
+    keyless = shell.spawn("acp", "--model", "anthropic:x")
+
+    assert unknown.status == keyless.status == 2
+    assert "did you mean 'anthropic'?" in unknown.err
+    assert "set ANTHROPIC_API_KEY" in keyless.err

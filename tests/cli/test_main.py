@@ -139,3 +139,9 @@ def test_a_door_that_is_opened_in_the_root_of_all_files_is_refused(door: list[st
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "--workspace DIR" in refused.stderr
     assert "workspace.dir" in refused.stderr
+
+
+def test_the_help_of_a_group_cuts_no_summary(shell: Shell) -> None:
+    printed = shell.run("workers", "--help").out
+
+    assert "and one for each configured pool." in " ".join(printed.split())

@@ -69,7 +69,9 @@ def test_pools_without_workers_are_named_also_by_doctor(shell: Shell, tmp_path: 
 def test_a_worker_of_an_unknown_pool_names_the_known_ones(shell: Shell) -> None:
     configure(shell, 1)
 
-    assert "no pool 'x' in workers.pools" in shell.spawn("worker", "--pool", "x").err
+    printed = shell.spawn("worker", "--pool", "biuld")
+
+    assert "no pool 'biuld' in workers.pools (did you mean 'build'?); configured: build" in printed.err
 
 
 def test_a_worker_with_an_invalid_key_names_the_setting(shell: Shell) -> None:

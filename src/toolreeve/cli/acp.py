@@ -13,7 +13,7 @@ import click
 
 from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import note, print_json, print_table, print_text
-from toolreeve.core.errors import ExitStatus
+from toolreeve.core.errors import ExitStatus, ToolreeveError
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def acp(context: click.Context, model: str | None, base_url: str | None) -> None
     """
     if context.invoked_subcommand is not None:
         return
+    from toolreeve.agent.errors import ModelError
+    from toolreeve.agent.providers import find_key
     from toolreeve.cli.agent import agent_config
     from toolreeve.serve.mcp.pipes import claim
     from toolreeve.serve.mcp.stdio import run as run_loop
@@ -43,6 +45,10 @@ def acp(context: click.Context, model: str | None, base_url: str | None) -> None
     pipes = claim()
     options = current()
     config = agent_config(options, model=model, base_url=base_url, max_steps=None, budget=None, phases=False)
+    try:
+        find_key(config.llm_provider, config.api_key, options.configuration().known.environ)
+    except ModelError as problem:
+        raise ToolreeveError(str(problem)) from None
     run_loop(_serve(options, pipes, config))
 
 
@@ -76,7 +82,7 @@ def list_agents() -> int:
         cells = [(each.name, each.mode or "-", each.program.place) for each in agents.values()]
         print_table(options, ("agent", "asks in mode", "command"), cells)
     else:
-        note("no agents yet: add [acp_agents.NAME] to toolreeve.toml")
+        note("no agents yet: add [acp_agents.NAME] to your toolreeve.toml (`toolreeve config path` shows where)")
     return ExitStatus.OK
 
 
@@ -88,7 +94,7 @@ def run(agent: str, prompt: str) -> int:
     options = current()
     turn = asyncio.run(_run(options, agent, prompt))
     if options.json:
-        print_json(asdict(turn))
+        print_json({name: value for name, value in asdict(turn).items() if not name.startswith("_")})
     else:
         print_text(turn.text.strip())
         for refusal in turn.refusals:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
 
 MODES = ("default", "accept_edits", "plan", "strict", "bypass")
+SUMMARY = 200
+"""Characters of a command's summary in the help of its group."""
 
 
 class ReaderGone(Exception):
@@ -123,6 +125,12 @@ class CliGroup(click.Group):
         if self.get_command(context, name) is None and not name.startswith("-"):
             raise click.UsageError(self._unknown(context, name), context)
         return super().resolve_command(context, args)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Whole summaries, on several lines if need be."""
+        commands = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, found.get_short_help_str(limit=SUMMARY)) for name, found in commands if found])
 
     def _unknown(self, context: click.Context, name: str) -> str:
         from toolreeve.core.suggest import did_you_mean, find_similar

@@ -45,6 +45,7 @@ def worker(*, pool: str, capacity: int, drain: float) -> int:
 
 
 async def _serve(pool: str, capacity: int, drain: float) -> int:
+    from toolreeve.runtime.remote import nats_settings
     from toolreeve.runtime.worker import run_worker
 
     configuration = current().configuration()
@@ -59,7 +60,8 @@ async def _serve(pool: str, capacity: int, drain: float) -> int:
 
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, end)
-    note(f"worker of pool {pool!r}, {count(capacity, 'call')} at once, NATS at {configuration.settings.workers.url}")
+    urls = ", ".join(nats_settings(configuration).urls)
+    note(f"worker of pool {pool!r}, {count(capacity, 'call')} at once, NATS at {urls}")
     try:
         return await run_worker(configuration, pool, capacity=capacity, drain_seconds=drain, stop=stop)
     except asyncio.CancelledError:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from toolreeve.config import Configuration
 from toolreeve.core.errors import ConfigError, ToolreeveError
+from toolreeve.core.suggest import hint_similar
 from toolreeve.core.toolset import read_toolset
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.limiters import Limiters
@@ -86,15 +87,18 @@ def nats_settings(configuration: Configuration) -> NatsSettings:
     )
 
 
-def new_pools(configuration: Configuration, only: str | None = None) -> Pools:
-    """All pools, or the one of a worker, which needs the keys of no other. Raises ConfigError for an invalid key."""
+def new_pools(configuration: Configuration) -> Pools:
+    """Raises ConfigError for an invalid key."""
+    return Pools([new_pool(configuration, name) for name in configuration.settings.workers.pools])
+
+
+def new_pool(configuration: Configuration, name: str) -> Pool:
+    """One pool: a worker needs the keys of no other. Raises ToolreeveError for an unknown one or an invalid key."""
     tables = configuration.settings.workers.pools
-    names = list(tables) if only is None else [name for name in tables if name == only]
-    return Pools([_new_pool(configuration, name) for name in names])
-
-
-def _new_pool(configuration: Configuration, name: str) -> Pool:
-    table = configuration.settings.workers.pools[name]
+    if name not in tables:
+        known = ", ".join(tables) or "none"
+        raise ToolreeveError(f"no pool {name!r} in workers.pools{hint_similar(name, tables)}; configured: {known}")
+    table = tables[name]
     references = (table["key"], *table.get("old_keys", ()))
     return Pool(
         name=name,

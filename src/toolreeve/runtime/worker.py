@@ -28,14 +28,14 @@ from toolreeve.execution.workers.worker import Execute, Worker
 from toolreeve.runtime.assembly import Assembly
 from toolreeve.runtime.build import new_catalogue, new_registry, new_servers
 from toolreeve.runtime.policy_source import PolicySource
-from toolreeve.runtime.remote import nats_settings, new_pools
+from toolreeve.runtime.remote import nats_settings, new_pool
 
 
 async def run_worker(
     configuration: Configuration, pool: str, *, capacity: int, drain_seconds: float, stop: asyncio.Event
 ) -> int:
     """Serve a pool until `stop`. Returns how many calls did not end in time."""
-    found = new_pools(configuration, only=pool).get(pool)
+    found = new_pool(configuration, pool)
     settings = nats_settings(configuration)
     name = f"{socket.gethostname().replace('.', '-')}-{os.getpid()}-{os.urandom(3).hex()}"
     async with WorkerTools(_worker_configuration(configuration, pool)) as tools:

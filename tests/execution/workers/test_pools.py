@@ -2,7 +2,6 @@
 
 import pytest
 
-from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import ToolSpec
 from toolreeve.core.toolset import read_toolset
 from toolreeve.execution.workers.pools import GATEWAY_TOOLS, Pool, Pools
@@ -53,8 +52,3 @@ def test_a_tool_that_is_defined_anew_is_looked_up_again() -> None:
 
     assert pools.find(spec("train")) is None
     assert pools.find(spec("train", tags=("gpu",))) is not None
-
-
-def test_an_unknown_pool_is_named_with_the_known_ones() -> None:
-    with pytest.raises(ToolreeveError, match=r"no pool 'x' in workers\.pools; configured: a, b"):
-        Pools([pool("a", "x"), pool("b", "y")]).get("x")

@@ -44,6 +44,19 @@ class AgentSpec:
 
 def read_agents(configuration: Configuration) -> Mapping[str, AgentSpec]:
     """Raises ConfigError for a table that cannot work."""
+    return {name: _read(configuration, name, table) for name, table in _tables(configuration).items()}
+
+
+def find_agent(configuration: Configuration, name: str) -> AgentSpec:
+    """Raises ToolreeveError, which lists the agents that are configured. Others need not be able to work."""
+    tables = _tables(configuration)
+    if name not in tables:
+        known = hint_similar(name, tables) or f" (configured: {', '.join(tables) or 'none'})"
+        raise ToolreeveError(f"no ACP agent is called {name!r}{known}: add [acp_agents.{name}] to your toolreeve.toml")
+    return _read(configuration, name, tables[name])
+
+
+def _tables(configuration: Configuration) -> Mapping[str, Mapping[str, Any]]:
     tables = dict(configuration.settings.acp_agents)
     if (named := _from_environment(configuration.known.environ)) is not None:
         tables.setdefault(FROM_ENVIRONMENT, named)
@@ -52,16 +65,7 @@ def read_agents(configuration: Configuration) -> Mapping[str, AgentSpec]:
     except ToolError as problem:
         origin = configuration.origins.get("acp_agents", "code")
         raise ConfigError(problem.message, source=origin, key="acp_agents", fix="see docs/guides/acp.md") from None
-    return {name: _read(configuration, name, table) for name, table in tables.items()}
-
-
-def find_agent(configuration: Configuration, name: str) -> AgentSpec:
-    """Raises ToolreeveError, which lists the agents that are configured."""
-    agents = read_agents(configuration)
-    if name not in agents:
-        known = hint_similar(name, agents) or f" (configured: {', '.join(agents) or 'none'})"
-        raise ToolreeveError(f"no ACP agent is called {name!r}{known}: add [acp_agents.{name}] to toolreeve.toml")
-    return agents[name]
+    return tables
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any] | None:

@@ -32,6 +32,19 @@ _MODULES = {
 }
 
 
+def find_key(provider: str, api_key: str | None, environ: Mapping[str, str]) -> str | None:
+    """None for a provider that needs no key. Raises ModelError for an unknown one or a missing key."""
+    spec = MODEL_PROVIDERS.get(provider)
+    if spec is None:
+        hint = hint_similar(provider, MODEL_PROVIDERS)
+        known = ", ".join(MODEL_PROVIDERS)
+        raise ModelError(ModelErrorKind.CONFIGURATION, f"unknown model provider {provider!r}{hint}; known: {known}")
+    key = api_key or spec.key(environ)
+    if spec.keys and not key:
+        raise ModelError(ModelErrorKind.CONFIGURATION, f"{provider}: no API key; set {' or '.join(spec.keys)}")
+    return key
+
+
 def connect(
     provider: str,
     *,
@@ -41,15 +54,8 @@ def connect(
     environ: Mapping[str, str],
 ) -> ModelProvider:
     """A client of the provider. Raises ModelError for an unknown one, a missing key or a missing package."""
-    spec = MODEL_PROVIDERS.get(provider)
-    if spec is None:
-        hint = hint_similar(provider, MODEL_PROVIDERS)
-        known = ", ".join(MODEL_PROVIDERS)
-        raise ModelError(ModelErrorKind.CONFIGURATION, f"unknown model provider {provider!r}{hint}; known: {known}")
-    address = base_url or spec.address(environ)
-    key = api_key or spec.key(environ)
-    if spec.keys and not key:
-        raise ModelError(ModelErrorKind.CONFIGURATION, f"{provider}: no API key; set {' or '.join(spec.keys)}")
+    key = find_key(provider, api_key, environ)
+    address = base_url or MODEL_PROVIDERS[provider].address(environ)
     try:
         module = importlib.import_module(f"toolreeve.agent.providers.{_MODULES[provider]}")
     except ModuleNotFoundError as missing:

@@ -48,4 +48,4 @@ def run_checks(options: Options, *, fix: bool) -> Iterator[Check]:
         try:
             yield from check_control(options, found)
         except (ToolreeveError, ToolError, OSError) as problem:
-            yield Check("control", name, Status.FAIL, f"{type(problem).__name__}: {problem}")
+            yield Check("control", name, Status.FAIL, str(problem))

@@ -188,7 +188,7 @@ def check_workers(_: Options, found: "Configuration") -> Iterator[Check]:
     for pool in pools:
         here = [each for each in fleet.workers if each.pool == pool]
         others = sorted({each.version for each in here} - {version("toolreeve")})
-        text = f"{len(here)} workers, {fleet.waiting[pool]} calls waiting"
+        text = f"{count(len(here), 'worker')}, {count(fleet.waiting[pool], 'call')} waiting"
         if not here:
             yield Check("workers", pool, Status.WARN, text, fix=f"start `toolreeve worker --pool {pool}`")
         elif others:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.tool import ToolSpec
 from toolreeve.core.toolset import Toolset
 from toolreeve.execution.workers.signing import PoolKey
@@ -39,13 +38,6 @@ class Pools:
     @property
     def names(self) -> Sequence[str]:
         return tuple(self._pools)
-
-    def get(self, name: str) -> Pool:
-        """Raises ToolreeveError for a pool that is not configured."""
-        if name not in self._pools:
-            known = ", ".join(self._pools) or "none"
-            raise ToolreeveError(f"no pool {name!r} in workers.pools; configured: {known}")
-        return self._pools[name]
 
     def find(self, spec: ToolSpec) -> Pool | None:
         """None for a tool that runs at the gateway."""

@@ -56,7 +56,9 @@ def prepare(url: str, place: str, *, read_only: bool) -> None:
             else:
                 version(connection, place)
     except psycopg.OperationalError as problem:
-        raise StoreError(f"{place} cannot be reached: {one_line(problem)}. Check state.url and the server") from problem
+        raise StoreError(
+            f"{place} cannot be reached (check state.url and the server): {one_line(problem)}"
+        ) from problem
     except psycopg.errors.InsufficientPrivilege as problem:
         remedy = (
             f"Grant it: `GRANT CREATE ON DATABASE …`, and the rights on schema {SCHEMA!r}, to the user of state.url"

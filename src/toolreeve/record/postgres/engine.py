@@ -87,9 +87,9 @@ class PostgresEngine(Engine):
         if self._open:
             return True
         try:
-            with self._borrowed() as connection:
+            with self._connect() as connection:
                 return connection.execute("SELECT to_regclass('migrations')").fetchone() != (None,)
-        except (psycopg.Error, PoolTimeout):
+        except psycopg.Error:
             return True  # whoever opens it is told why it cannot be reached
 
     @property

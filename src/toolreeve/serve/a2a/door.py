@@ -59,6 +59,7 @@ GRPC_MISSING = "pip install 'toolreeve[a2a,grpc]'"
 UNSUPPORTED_MEDIA_TYPE = 415
 """What the specification wants where the SDK has 400."""
 _logger = logging.getLogger(__name__)
+logging.getLogger("a2a.server.routes.jsonrpc_dispatcher").setLevel(logging.ERROR)  # callers are told their own mistakes
 
 Answer = Callable[[Request], Awaitable[Response]]
 Refuse = Callable[[A2AError], Response]
