@@ -172,6 +172,34 @@ def test_an_invalid_result_is_an_error_and_nothing_else(content: bytes) -> None:
         decode_result(content, meta())
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"output": {"data": 7}},
+        {"output": {"data": {}, "raw": 7}},
+        {"output": {"data": {}, "labels": [7]}},
+        {"output": {"data": {}, "images": ["x"]}},
+        {"output": {"data": {}, "cost": -1e9}},
+        {"output": {"data": {}, "cost": float("nan")}},
+        {"output": {"data": {}, "cost": float("inf")}},
+        {"output": {"data": {}, "command": 7}},
+        {"error": {"code": "E_TOOL_EXEC", "message": 7}},
+        {"error": {"code": "E_TOOL_EXEC", "message": "m", "data": 7}},
+        {"error": 7},
+    ],
+)
+def test_a_worker_that_lies_about_types_or_costs_is_not_believed(shown: dict[str, Any]) -> None:
+    content = json.dumps({"meta": {"attempts": 1, "quarantined": []}, **shown}).encode()
+
+    with pytest.raises(ToolError, match="invalid result"):
+        decode_result(content, meta())
+
+
+def test_a_result_too_deep_to_read_is_an_error() -> None:
+    with pytest.raises(ToolError, match="invalid result"):
+        decode_result(b"[" * 200_000, meta())
+
+
 @given(content=st.binary(min_size=1, max_size=10), times=st.integers(0, 300_000), data=st.data())
 def test_pieces_join_in_any_order(content: bytes, times: int, data: st.DataObject) -> None:
     whole = content * times

@@ -6,6 +6,7 @@ subject and body, with the decision of the policy. JSON is Python's own, which k
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -252,11 +253,46 @@ def decode_result(content: bytes, meta: Meta) -> Output:
         if "error" in found:
             raise _to_error(found["error"])
         return _to_output(found["output"])
-    except (ValueError, KeyError, TypeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise ToolError(ErrorCode.TOOL_EXEC, f"the worker sent an invalid result: {problem!r:.200}") from None
 
 
+_NONE = type(None)
+_ERROR_TYPES: Mapping[str, tuple[type, ...]] = {
+    "message": (str,),
+    "suggestions": (list,),
+    "retryable": (bool, _NONE),
+    "data": (dict, _NONE),
+    "meta": (dict, _NONE),
+}
+_OUTPUT_TYPES: Mapping[str, tuple[type, ...]] = {
+    "data": (dict,),
+    "truncated": (bool,),
+    "labels": (list,),
+    "command": (str, _NONE),
+    "sandbox": (str,),
+    "cost": (int, float, _NONE),
+    "images": (list,),
+    "raw": (dict, _NONE),
+    "diagnostics": (dict, _NONE),
+}
+_ITEMS = {"suggestions": str, "labels": str, "images": dict}
+
+
+def _check_types(shown: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
+    """A worker is not trusted to send what the road relies on. Raises TypeError, ValueError."""
+    for name, value in shown.items():
+        if name in types and type(value) not in types[name]:
+            raise TypeError(f"{name} is of the type {type(value).__name__}")
+        if name in _ITEMS and not all(isinstance(each, _ITEMS[name]) for each in value):
+            raise TypeError(f"{name} holds something else than {_ITEMS[name].__name__}")
+    cost = shown.get("cost")
+    if cost is not None and not 0 <= cost < math.inf:
+        raise ValueError("the cost is no amount")
+
+
 def _to_error(shown: Mapping[str, Any]) -> ToolError:
+    _check_types(shown, _ERROR_TYPES)
     return ToolError(
         ErrorCode(shown["code"]),
         shown["message"],
@@ -269,6 +305,7 @@ def _to_error(shown: Mapping[str, Any]) -> ToolError:
 
 
 def _to_output(shown: Mapping[str, Any]) -> Output:
+    _check_types(shown, _OUTPUT_TYPES)
     output = Output(**shown)
     effects = output.effects
     if effects is not None:
