@@ -73,15 +73,23 @@ def _translate(name: str, given: Mapping[str, Any], cwd: str) -> Iterator[Client
 
 
 def _command(given: Mapping[str, Any], cwd: str) -> Iterator[ClientCall]:
-    command = given.get("command", given.get("cmd"))
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        from shlex import join as quote
-
-        command = quote(command)
-    if not isinstance(command, str):
-        return
+    """Whichever key the client runs: a model may add the other one, and arguments apart from the command."""
+    lines = [_line(given[key], given.get("args")) for key in ("command", "cmd") if key in given]
     directory = next((given[key] for key in _DIRECTORIES if isinstance(given.get(key), str)), ".")
-    yield ClientCall("bash", {"command": command, "working_dir": join(cwd, directory)})
+    if None not in lines:
+        yield from (ClientCall("bash", {"command": line, "working_dir": join(cwd, directory)}) for line in lines)
+
+
+def _line(command: Any, args: Any) -> str | None:
+    """The command as a line for the shell; None if it is no text."""
+    from shlex import join as quote
+
+    words = [] if args is None else args if isinstance(args, list) else [args]
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return quote([*command, *map(str, words)])
+    if not isinstance(command, str):
+        return None
+    return f"{command} {quote(map(str, words))}" if words else command
 
 
 def _with_path(given: Mapping[str, Any], cwd: str) -> dict[str, Any]:
