@@ -74,6 +74,8 @@ def _report(options: Options, verified: "Verification") -> int:
 
 
 def _print_verification(options: Options, verified: "Verification") -> None:
+    from toolreeve.record.verify import LOST
+
     head = verified.head.hash.hex()
     accepted_gaps = sorted(verified.accepted & set(verified.gaps))
     if options.json:
@@ -107,7 +109,8 @@ def _print_verification(options: Options, verified: "Verification") -> None:
             print_text(str(problem))
         if verified.unlisted:
             print_text(f"and {verified.unlisted} more")
-        print_text(f"the record is {verified.state}")
+        which = "the end of the record" if verified.state == LOST else "the record"
+        print_text(f"{which} is {verified.state}")
 
 
 @click.command(cls=CliCommand)

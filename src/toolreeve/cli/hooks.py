@@ -116,7 +116,7 @@ def _apply(client: "HookedClient", change: "FileChange | None", *, done: str, dr
     from toolreeve.cli.adopt import diff_lines
 
     if change is None:
-        print_text(f"{client.title}: nothing to do, the hook is {done}")
+        print_text(f"{client.title}: nothing to do, the hook is {'absent' if done == 'removed' else done}")
         return ExitStatus.OK
     if dry_run:
         print_text("".join(diff_lines(change)))

@@ -112,6 +112,8 @@ async def _serve(
         note(f"MCP at {url}{MCP}, REST at {url}{PREFIX}" + (f", A2A at {url}/a2a" if has_a2a() else ""))
         if not has_a2a():
             note(A2A_MISSING)
+        elif grpc_port := options.configuration().settings.a2a.grpc_port:
+            note(f"A2A over gRPC on port {grpc_port} (a2a.grpc_port), with a token")
         note(f"record in {runtime.audit.place}")
         workers = options.configuration().settings.workers
         if workers.pools:
