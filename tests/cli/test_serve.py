@@ -66,11 +66,12 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     process = subprocess.Popen(command, cwd=shell.workspace, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stderr is not None
     url = process.stderr.readline().decode().split()[3].rstrip(",")
+    record = process.stderr.readline()
     limits = process.stderr.readline()
     secrets = process.stderr.readline()
     assert process.stderr.readline() == b"toolreeve: console, for one login:\n"
     link = process.stderr.readline().decode().strip()
-    console = httpx2.get(link, timeout=20)
+    console = httpx2.post(link, timeout=20)
     another = shell.run("tokens", "link").out
     can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     listed = httpx2.post(url, json=request("tools/list", meta=can), headers=LISTING, timeout=20).json()
@@ -81,6 +82,7 @@ def test_it_serves_the_chosen_tools_and_stops_at_a_signal(shell: Shell) -> None:
     notes = [line for line in err.splitlines() if b"secrets are kept" not in line]
     assert (process.returncode, out, notes) == (0, b"", [])
     assert another.startswith(link.partition("?")[0])
+    assert record.startswith(b"toolreeve: record in ")
     assert limits.startswith(b"toolreeve: at most ")
     assert secrets.startswith(b"toolreeve: secrets are kept in ")
     assert (console.status_code, console.headers["location"]) == (303, "/")
