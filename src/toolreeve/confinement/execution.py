@@ -216,7 +216,7 @@ class ConfinedExecution:
                 if isinstance(ended, ToolError) and not is_pending:
                     ended.message = f"{ended.message}; {refusal.message}" if works else ended.message
                     raise ended from None
-                refusal.data = ended.data
+                refusal.data = {**(ended.data or {}), **(refusal.data or {})}
                 raise
 
     def _finish(
