@@ -1,6 +1,7 @@
 """ACP agents as tools: sessions, failures, governors, and the environment's agent."""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -103,7 +104,7 @@ def test_the_environment_names_an_agent(tmp_path: Path) -> None:
     environ = {
         "HOME": str(tmp_path),
         "PATH": "/usr/bin:/bin",
-        "A2A_AGENT_COMMAND": f"{sys.executable} '{PROGRAM}'",
+        "A2A_AGENT_COMMAND": shlex.join([sys.executable, str(PROGRAM)]),
         "A2A_AGENT_API_KEY": "the-key-of-the-model",
         "A2A_AGENT_DESCRIPTION": "Writes code.",
     }
