@@ -8,14 +8,16 @@ import pytest
 
 from toolreeve.hook.headless import is_headless
 
-SCRIPT = "import subprocess, sys; subprocess.run([sys.executable, '-c', {!r}], stdin=subprocess.DEVNULL)"
+SCRIPT = "import subprocess; subprocess.run([{!r}, '-c', {!r}], stdin=subprocess.DEVNULL)"
 ASK = "from toolreeve.hook.headless import is_headless; print(is_headless('gemini'), flush=True)"
 
 
 def answer(tmp_path: Path, *args: str, terminal: bool) -> str:
     """What a hook finds that a shell of the client starts."""
     program = tmp_path / "gemini"
-    program.write_text(f"#!{sys.executable}\n" + SCRIPT.format(ASK))
+    interpreter = tmp_path / "python"  # without the spaces that a shebang cannot have
+    interpreter.symlink_to(Path(sys.executable).resolve())
+    program.write_text(f"#!{interpreter}\n" + SCRIPT.format(sys.executable, ASK))
     program.chmod(0o755)
     command = [str(program), *args]
     if terminal:
