@@ -1,6 +1,10 @@
 """Sessions hold a bounded amount of text, and forgetting never loosens."""
 
+import asyncio
 import time
+from typing import Any
+
+import pytest
 
 from tests.world import World
 from toolreeve.core.labels import Confidentiality, Integrity, Labels
@@ -29,4 +33,26 @@ async def test_all_sessions_together_hold_a_bounded_amount_of_text(world: World)
     assert held[-1].size == 1 << 20
     assert held[0].has_read_untrusted
     assert held[0].forgotten == {Confidentiality.PRIVATE}
+    await store.close()
+
+
+async def test_concurrent_calls_of_a_session_look_at_the_record_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(world.state / "record.db")
+    await store.start()
+    table = store.flow_facts(time.time)
+    sessions = FlowSessions(table, now=lambda: 0.0, redact=str)
+    looked = []
+    read = table.labels_read
+
+    async def count(*args: Any, **keywords: Any) -> tuple[frozenset[str], int]:
+        looked.append(keywords["session"])
+        return await read(*args, **keywords)
+
+    monkeypatch.setattr(table, "labels_read", count)
+    memories = await asyncio.gather(*(sessions.load("ann", session) for session in ("s", "t") * 16))
+
+    assert sorted(looked) == ["s", "t"]
+    assert len({id(memory) for memory in memories}) == 2
     await store.close()

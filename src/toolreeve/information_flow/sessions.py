@@ -4,9 +4,10 @@ Bounded in number and in size. A session that was dropped is loaded again: that 
 or secret data is on record, as is what other processes read in it.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from toolreeve.core.call import new_id
 from toolreeve.core.labels import Integrity
@@ -31,6 +32,7 @@ class _HeldSession:
     seen: frozenset[str] = frozenset()
     last: int = 0
     """The number of the last record that was looked at."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class FlowSessions:
@@ -71,14 +73,18 @@ class FlowSessions:
     async def load(self, user: str, session: str) -> SessionMemory:
         """The session, with what other processes recorded about it up to a moment ago."""
         held = self._hold(user, session)
-        now = self._now()
-        if held.loaded_at is not None and 0 <= now - held.loaded_at < FRESH_SECONDS:
-            return held.memory
-        await self._note_labels(held, user, session)
-        facts = await self._table.find(user=user, session=session)
-        held.loaded_at = now
-        _apply(held, facts)
+        if not self._is_fresh(held):
+            async with held.lock:  # one of many concurrent calls looks
+                if not self._is_fresh(held):
+                    now = self._now()
+                    await self._note_labels(held, user, session)
+                    facts = await self._table.find(user=user, session=session)
+                    held.loaded_at = now
+                    _apply(held, facts)
         return held.memory
+
+    def _is_fresh(self, held: _HeldSession) -> bool:
+        return held.loaded_at is not None and 0 <= self._now() - held.loaded_at < FRESH_SECONDS
 
     async def _note_labels(self, held: _HeldSession, user: str, session: str) -> None:
         """What was read in the session, and is not in its memory here."""
