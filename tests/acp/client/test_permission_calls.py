@@ -8,68 +8,73 @@ from toolreeve.acp.client.permission_calls import read_calls
 from toolreeve.acp.client.profiles import PROFILES
 from toolreeve.hook.client_tools import ClientCall
 
-CWD = "/work"
+CWD = "/project"
 RECORDED: list[tuple[str, dict[str, Any], list[ClientCall]]] = [
     (
         "goose",
-        {"toolCallId": "c", "kind": "other", "title": "write", "rawInput": {"path": "/work/a", "content": "x"}},
-        [ClientCall("write_file", {"path": "/work/a", "content": "x"})],
+        {"toolCallId": "c", "kind": "other", "title": "write", "rawInput": {"path": "/project/a", "content": "x"}},
+        [ClientCall("write_file", {"path": "/project/a", "content": "x"})],
     ),
     (
         "goose",
         {"kind": "other", "title": "Shell", "_meta": {"goose": {"toolCall": {"toolName": "shell"}}}}
         | {"rawInput": {"command": "touch x"}},
-        [ClientCall("bash", {"command": "touch x", "working_dir": "/work/."})],
+        [ClientCall("bash", {"command": "touch x", "working_dir": "/project/."})],
     ),
     (
         "fast-agent",
         {"kind": "edit", "title": "write", "rawInput": {"content_length": 3}}
-        | {"content": [{"type": "diff", "path": "/work/a", "oldText": None, "newText": "abc"}]},
-        [ClientCall("write_file", {"path": "/work/a", "content": "abc"})],
+        | {"content": [{"type": "diff", "path": "/project/a", "oldText": None, "newText": "abc"}]},
+        [ClientCall("write_file", {"path": "/project/a", "content": "abc"})],
     ),
     (
         "gemini",
-        {"kind": "execute", "title": "touch x [current working directory /work] (makes x)"},
-        [ClientCall("bash", {"command": "touch x", "working_dir": "/work"})],
+        {"kind": "execute", "title": "touch x [current working directory /project] (makes x)"},
+        [ClientCall("bash", {"command": "touch x", "working_dir": "/project"})],
     ),
     (
         "gemini",
-        {"kind": "edit", "title": "Writing to a", "locations": [{"path": "/work/a"}]}
+        {"kind": "edit", "title": "Writing to a", "locations": [{"path": "/project/a"}]}
         | {"content": [{"type": "diff", "path": "a", "newText": "n"}]},
-        [ClientCall("write_file", {"path": "/work/a", "content": "n"})],
+        [ClientCall("write_file", {"path": "/project/a", "content": "n"})],
     ),
     (
         "qwen",
         {"kind": "edit", "title": "WriteFile", "_meta": {"toolName": "write_file"}}
-        | {"rawInput": {"file_path": "/work/a", "content": "x"}},
-        [ClientCall("write_file", {"path": "/work/a", "content": "x"})],
+        | {"rawInput": {"file_path": "/project/a", "content": "x"}},
+        [ClientCall("write_file", {"path": "/project/a", "content": "x"})],
     ),
     (
         "claude",
         {"kind": "execute", "title": "`touch x`", "_meta": {"claudeCode": {"toolName": "Bash"}}}
         | {"rawInput": {"command": "touch x", "description": "makes x"}},
-        [ClientCall("bash", {"command": "touch x", "working_dir": "/work/."})],
+        [ClientCall("bash", {"command": "touch x", "working_dir": "/project/."})],
     ),
     (
         "codex",
-        {"kind": "edit", "title": "Edit files", "locations": [{"path": "/work/a"}, {"path": "b"}]},
-        [ClientCall("write_file", {"path": "/work/a"}), ClientCall("write_file", {"path": "/work/b"})],
+        {"kind": "edit", "title": "Edit files", "locations": [{"path": "/project/a"}, {"path": "b"}]},
+        [ClientCall("write_file", {"path": "/project/a"}), ClientCall("write_file", {"path": "/project/b"})],
     ),
     (
         "codex",
-        {"kind": "execute", "title": "touch x", "rawInput": {"command": ["bash", "-lc", "touch x"], "cwd": "/work"}},
-        [ClientCall("bash", {"command": "bash -lc 'touch x'", "working_dir": "/work"})],
+        {"kind": "execute", "title": "touch x", "rawInput": {"command": ["bash", "-lc", "touch x"], "cwd": "/project"}},
+        [ClientCall("bash", {"command": "bash -lc 'touch x'", "working_dir": "/project"})],
     ),
     (
         "opencode",
-        {"kind": "edit", "title": "write", "rawInput": {"filePath": "/work/a"}, "locations": [{"path": "/work/a"}]},
-        [ClientCall("write_file", {"path": "/work/a"})],
+        {
+            "kind": "edit",
+            "title": "write",
+            "rawInput": {"filePath": "/project/a"},
+            "locations": [{"path": "/project/a"}],
+        },
+        [ClientCall("write_file", {"path": "/project/a"})],
     ),
     ("vibe", {"toolCallId": "c"}, [ClientCall("unknown", {})]),
     (
         "hermes",
         {"toolCallId": "perm-check-1", "kind": "execute", "title": "rm x", "rawInput": {"command": "rm x"}},
-        [ClientCall("bash", {"command": "rm x", "working_dir": "/work/."})],
+        [ClientCall("bash", {"command": "rm x", "working_dir": "/project/."})],
     ),
 ]
 
@@ -124,7 +129,7 @@ def test_locations_count_beside_the_input() -> None:
 
     calls = read_calls(call, PROFILES["generic"], cwd=CWD)
 
-    assert calls == [ClientCall("read_file", {"path": "/work/a"}), ClientCall("read_file", {"path": "/etc/shadow"})]
+    assert calls == [ClientCall("read_file", {"path": "/project/a"}), ClientCall("read_file", {"path": "/etc/shadow"})]
 
 
 def test_a_title_is_no_command_unless_the_agent_writes_commands_there() -> None:
