@@ -3,6 +3,7 @@
 Each method of a table is one transaction. Connections and errors of a database stay in its package.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +30,8 @@ class RecordStore(Engine):
     """Tables that a plain call does not need are imported when they are asked for."""
 
     @property
-    def audit(self) -> AuditTable:
-        raise NotImplementedError
+    @abstractmethod
+    def audit(self) -> AuditTable: ...
 
     @property
     def budget(self) -> SqlBudget:
