@@ -1,4 +1,4 @@
-"""MCP server on stdio with the documented builtin tools: `python -P -m toolreeve.builtin_server`.
+"""MCP server with the documented builtin tools: `python -P -m toolreeve.builtin_server`.
 
 It serves nothing else. Every call takes the road of a runtime for the current directory.
 """

@@ -1,4 +1,4 @@
-"""Removes the current directory from the import path when run as a module.
+"""Removes the current directory from the import path of `python -m`.
 
 Python puts it before everything else, its own library included, so a workspace with a file `asyncio.py` would run
 instead of the library. Imports nothing that is not loaded already. Modules that Python imports earlier, and the search

@@ -1,4 +1,4 @@
-"""Small MCP server that reports on the system, its disks and its network.
+"""Small MCP server that reports on system, disks and network.
 
 Its tools are read-only, take no arguments and need no runtime: any client may start it, and it starts fast.
 """

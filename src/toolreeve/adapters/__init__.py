@@ -1,1 +1,1 @@
-"""Adapters: a runtime's tools for other agent frameworks. Every call takes the road."""
+"""Adapters: a runtime's tools for other agent frameworks, on the road."""

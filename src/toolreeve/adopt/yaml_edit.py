@@ -1,4 +1,4 @@
-"""Edits the entries of a section in a YAML file, line by line.
+"""Edits the entries of a YAML section, line by line.
 
 A text is returned only if it says exactly what is intended; everything else stays as it is, byte for byte.
 """

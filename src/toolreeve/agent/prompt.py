@@ -1,4 +1,4 @@
-"""The prompt of an agent: instruction, inputs and the form of the answer."""
+"""An agent's prompt: instruction, inputs and the form of the answer."""
 
 from typing import Any
 

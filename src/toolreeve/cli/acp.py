@@ -1,4 +1,4 @@
-"""`toolreeve acp`: our agent in editors, and other ACP agents held by us.
+"""`toolreeve acp`: our agent in editors, and ACP agents held here.
 
 The answer goes to stdout, what happens meanwhile to stderr. Approvals are asked for on the terminal.
 """

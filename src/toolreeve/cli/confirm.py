@@ -1,4 +1,4 @@
-"""Confirmation on the terminal. Neither earlier nor piped input counts as a yes.
+"""Terminal confirmation. Neither earlier nor piped input counts as a yes.
 
 A program that runs commands for a model has no terminal to answer on, so decisions that only a person may make are
 confirmed here.

@@ -1,4 +1,4 @@
-"""`toolreeve undo`: a call like any other, with its own decision and record.
+"""`toolreeve undo`: an ordinary call, with its own decision and record.
 
 Typing the command is the approval, so nobody is asked again; what the policy denies stays denied.
 """

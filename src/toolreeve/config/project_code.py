@@ -1,4 +1,4 @@
-"""Project code: what a workspace's files would run, and whether it is trusted.
+"""Project code: what a workspace's files would run; whether it is trusted.
 
 The digest covers the project's file, its `.mcp.json`, and every file of the workspace that they name to be run.
 """

@@ -1,4 +1,4 @@
-"""Checks that a path is a small regular file before it is read.
+"""Checks that a file is small and regular before it is read.
 
 A pipe or a device could block for ever: both are refused.
 """

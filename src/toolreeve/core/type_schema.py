@@ -1,4 +1,4 @@
-"""JSON Schema of Python types, and conversion of JSON into them, by pydantic.
+"""JSON Schema of Python types, and conversion into them, by pydantic.
 
 Imported only for types beyond plain JSON: models, dataclasses, enumerations, dates, paths. The schemas of one function
 are generated together, so that their definitions stand once, at the root of its schema.

@@ -1,4 +1,4 @@
-"""Tool calls in a model's message, from plain data or an SDK's objects.
+"""Tool calls in a model's message, as plain data or SDK objects.
 
 Never raises for a message: arguments that cannot be parsed stay as they came, which no tool's schema accepts, so that
 the pipeline refuses and records them.

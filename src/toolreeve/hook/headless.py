@@ -1,4 +1,4 @@
-"""Whether the client that runs this hook has a person who could be asked.
+"""Whether a person could answer questions of the client running this hook.
 
 Gemini CLI without its screen waits for ever for an answer to `ask`. It says nothing about that to its hooks, so its own
 process is looked at. Standard library only; where there is no /proc, a person is assumed.

@@ -1,4 +1,4 @@
-"""Durable questions of hooks: asked once, answered later, used by the next same call.
+"""Durable questions of hooks: answered later, used by the same call.
 
 For a client that cannot ask while its call waits. The answer fits the very call of this client in this workspace, in
 any of its sessions, once: an agent that runs again uses what a person answered meanwhile.

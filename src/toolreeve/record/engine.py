@@ -1,4 +1,4 @@
-"""Engine of a store: one writer thread, one commit for all waiting callers.
+"""Engine of a store: one writer thread, commits shared by waiting callers.
 
 A caller of `append` is answered after the commit with its rows has reached the disk, or with an error: never in
 between. Lines passed to `defer` are on disk within a twentieth of a second; if a write fails they are kept and retried,

@@ -1,4 +1,4 @@
-"""Tasks of other agents: their state, their turn, and a log of events.
+"""Tasks of other agents: state, turn, and a log of events.
 
 A task and its new events are stored together, and only if nobody else changed it meanwhile. Bodies are opaque here.
 """

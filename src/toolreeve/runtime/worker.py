@@ -1,4 +1,4 @@
-"""Worker process: the tools and the sandbox of this machine for signed calls.
+"""Worker process: this machine's tools and sandbox, for signed calls.
 
 It decides nothing: policy, approvals and record are at the gateway that signed the call. Its own state directory holds
 what its tools need, such as quarantined files; never a database of the gateway.

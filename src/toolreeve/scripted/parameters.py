@@ -1,4 +1,4 @@
-"""Parameters of a tool: declared ones, and those that only the template names."""
+"""Parameters of a tool: declared, or only named by the template."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Effects of the builtin tools, and the literal call that continues a result."""
+"""Effects of the builtin tools, and the call that continues a result."""
 
 from collections.abc import Sequence
 from typing import Any

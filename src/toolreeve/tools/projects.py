@@ -1,4 +1,4 @@
-"""Project detection: Python and Node projects, found by their files; nothing is run.
+"""Project detection: Python and Node, by files; nothing is run.
 
 A target is `backend`, `frontend`, `all`, or a path: then the project around it is meant, and of it only that path.
 """

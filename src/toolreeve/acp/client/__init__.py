@@ -1,1 +1,1 @@
-"""The client side of ACP: holds an agent's process and serves its requests."""
+"""ACP client: holds an agent's process and serves its requests."""

@@ -1,4 +1,4 @@
-"""Each configured ACP agent as a tool: one session of the agent per session of the caller.
+"""Each configured ACP agent as a tool, with a session per caller.
 
 An agent stays until it is idle for a while, so that the next prompt of the same session continues its conversation. Its
 own questions are asked where the call came from. An agent that fails again and again is left alone for a while.

@@ -1,4 +1,4 @@
-"""The caller of an agent's tool, as the calls inside it see it."""
+"""The caller of an agent's tool, as nested calls see it."""
 
 import asyncio
 from typing import Any

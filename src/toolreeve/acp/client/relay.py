@@ -1,6 +1,6 @@
-"""Relays stdin and stdout to a Unix socket: an MCP server for an agent in its sandbox.
+"""Relays stdin and stdout to a Unix socket outside an agent's sandbox.
 
-Run as a program with a folder and the name of the socket in it. Imports nothing of ours.
+An MCP server for that agent. Run as a program with a folder and the name of the socket in it. Imports nothing of ours.
 """
 
 import os

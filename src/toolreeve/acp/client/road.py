@@ -1,4 +1,4 @@
-"""The calls of one agent's session on the road, and their errors on the wire."""
+"""Calls of an agent's session on the road; their errors as ACP."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

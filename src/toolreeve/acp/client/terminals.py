@@ -1,4 +1,4 @@
-"""Serves `terminal/*` of an agent: each terminal is one `bash` call on the road.
+"""Serves `terminal/*` of an agent, each as a `bash` call.
 
 A command that is refused ends like one that cannot be executed: with exit code 126, and the reason as its output.
 """

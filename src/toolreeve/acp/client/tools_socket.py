@@ -1,4 +1,4 @@
-"""Our tools for one agent: MCP over a Unix socket that only its sandbox shows.
+"""Our tools for one agent: MCP over a Unix socket.
 
 The agent starts the relay as an MCP server, in its sandbox; the server is here, outside. The agent is never asked for
 approvals: it would answer for itself.

@@ -1,4 +1,4 @@
-"""One session of an editor: a runtime in its folder, and the conversation."""
+"""An editor's session: a runtime in its folder, and the conversation."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Events of our agent's run as ACP session updates: text, tool calls with diffs, plan."""
+"""Events of our agent's run as ACP session updates."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

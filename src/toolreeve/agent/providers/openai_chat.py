@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, and every server that speaks it (Ollama, vLLM and others)."""
+"""OpenAI Chat Completions, also as Ollama, vLLM and others serve it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Normalises the name of a server: a pure function of the configured name.
+"""Normalises a server's name: a pure function of the configured name.
 
 The name precedes the names of its tools, which policy rules match: no two names may look alike, and none may be taken
 for another server's or for our own.

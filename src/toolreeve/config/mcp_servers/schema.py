@@ -1,4 +1,4 @@
-"""JSON Schema of a server entry in `toolreeve.toml`, for editors and for checking."""
+"""JSON Schema of a server entry, for editors and for checking."""
 
 from collections.abc import Mapping
 from typing import Any

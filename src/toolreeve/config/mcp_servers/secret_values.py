@@ -1,4 +1,4 @@
-"""Finds undeclared secrets in a server entry: by name, and by token pattern.
+"""Finds undeclared secrets in a server entry, by name and token pattern.
 
 They are redacted wherever a command line is shown. References stay as written: they reveal nothing, and a person must
 see what a server gets.

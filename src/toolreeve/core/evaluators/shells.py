@@ -1,4 +1,4 @@
-"""Shells, builtins and other programs that take every word for code. Pure data."""
+"""Shells, builtins and programs that take every word for code: data."""
 
 from toolreeve.core.evaluators.names import words
 

@@ -1,4 +1,4 @@
-"""Pools: which workers run a tool. What needs the gateway's own state stays there."""
+"""Pools: which workers run a tool, and what stays at the gateway."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

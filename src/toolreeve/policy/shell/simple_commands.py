@@ -1,4 +1,4 @@
-"""Simple commands of a parsed command, as allow rules and grants see them.
+"""Simple commands of a command line, for allow rules and grants.
 
 Fail closed: what is not a plain command with literal words is covered by no rule, whatever its text looks like.
 """

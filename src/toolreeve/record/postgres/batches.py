@@ -1,4 +1,4 @@
-"""Batches of records, each sent under its number until the database confirms it.
+"""Batches of records, resent under their number until the database confirms.
 
 If the answer is lost with the connection, the same batch goes again under the same number: the database knows whether
 it has it. Nothing is acknowledged on a guess. Where several processes write, the checkpoint is unlocked before the

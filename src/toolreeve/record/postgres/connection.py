@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that give up in time, and speak the tables' SQL."""
+"""PostgreSQL connections that give up in time and speak the tables' SQL."""
 
 import re
 from collections.abc import Sequence

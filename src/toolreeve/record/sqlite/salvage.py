@@ -1,4 +1,4 @@
-"""Salvage: copies what can be read of a malformed database into a new one.
+"""Salvage: copies the readable part of a malformed database.
 
 The malformed file is kept as it is. Which records of the chain are missing shows when the new one is verified.
 """

@@ -1,4 +1,4 @@
-"""File operations by descriptor, step by step beneath a root, through no link.
+"""File operations beneath a root, by descriptor, through no link.
 
 Whatever replaces a name meanwhile, nothing outside the root is opened, moved or removed.
 """

@@ -1,4 +1,4 @@
-"""Watch over the targets of links that stand for guarded or hidden paths.
+"""Watches the targets of links that replace guarded or hidden paths.
 
 The names of targets match no rule, so the folders that hold them are watched for these names alone.
 """

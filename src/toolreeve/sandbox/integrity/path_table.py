@@ -1,4 +1,4 @@
-"""Path table: a dictionary of absolute paths that finds those below a directory.
+"""Path table: absolute paths, and those below a directory.
 
 The cost of finding depends on what is found, not on the size of the table.
 """

@@ -1,4 +1,4 @@
-"""Git repositories in the watched directories, and what guards the paths in them.
+"""Git repositories in watched directories, and the guards of their paths.
 
 A repository is recognized by its name, `.git`, or by its content, whatever it is called. Once known it stays one for as
 long as its directory exists: a command that removes `HEAD` for a moment opens nothing.

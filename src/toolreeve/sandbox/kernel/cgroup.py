@@ -1,4 +1,4 @@
-"""Control groups: one for each slot, counting a command with all it started.
+"""Control groups: one per slot, counting a command and its children.
 
 Version 1 or 2, whichever has the controllers: below our own group, or below the nearest ancestor that was delegated to
 us (an ordinary user's systemd slice). The limits of ancestors still hold. Where no group can be made, the reason is

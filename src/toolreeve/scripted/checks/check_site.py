@@ -1,4 +1,4 @@
-"""Check site: the input and environment of a command, and the checker's interface."""
+"""Check site: a command's input and environment, and the checker's interface."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Evaluation check: where bash, or a program it starts, would evaluate a value.
+"""Evaluation check: where bash or its programs would evaluate a value.
 
 Values are never part of the script's text, so nothing is parsed that the author did not write. What remains are places
 that evaluate a second time: names of programs, `eval`, arithmetic, `sh -c`, interpreters. They are refused when the

@@ -1,4 +1,4 @@
-"""Language check: values beside or inside Python, Perl, awk, sed and jq programs.
+"""Language check: values in Python, Perl, awk, sed and jq programs.
 
 A value is never part of such a program, unless a filter has made a literal of it. A program in the script that
 evaluates data gets no value at all.

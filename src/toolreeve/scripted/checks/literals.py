@@ -1,4 +1,4 @@
-"""Literal check: where a quoted value may appear in SQL and jq programs.
+"""Literal check: where quoted values may appear in SQL and jq.
 
 Reads only the author's text. Fails closed: a position that dialects read differently is refused.
 """

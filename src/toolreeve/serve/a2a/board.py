@@ -1,4 +1,7 @@
-"""A2A tasks as they are stored: each change is a numbered event, followed by streams and webhooks."""
+"""Stored A2A tasks: each change is a numbered event.
+
+Streams and webhooks follow the events.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The agent card: one skill for each tool that the caller may see."""
+"""Agent card: one skill for each tool that the caller sees."""
 
 from collections.abc import Iterable
 

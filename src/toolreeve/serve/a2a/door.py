@@ -1,4 +1,4 @@
-"""The A2A door: agent card, JSON-RPC and REST, in protocol versions 1.0 and 0.3.
+"""A2A door: agent card, JSON-RPC and REST, protocols 1.0 and 0.3.
 
 Media type, size and version are checked here, before the SDK reads the request.
 """

@@ -1,4 +1,4 @@
-"""Files of A2A messages: taken as arguments of the calls that name them.
+"""Files of A2A messages, as arguments of the calls naming them.
 
 A file goes nowhere by itself: what a call does with it is decided on the road, with the content as an argument.
 """

@@ -1,4 +1,4 @@
-"""A2A over gRPC (extra `grpc`), with the same tasks, tokens and rates as over HTTP.
+"""A2A over gRPC (extra `grpc`): same tasks, tokens and rates.
 
 The SDK's handler ignores the version that a caller asks for: it is checked here. A token is always required: unlike
 over HTTP, the user at the other end of a local connection is not known.

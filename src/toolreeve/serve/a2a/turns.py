@@ -1,4 +1,4 @@
-"""A2A turns: the calls of a task on the road, parked while a person decides.
+"""A2A turns: a task's calls on the road, parked for approvals.
 
 A turn ends at its first failure. At a question the task is stored with it, and nothing waits in memory: whoever decides
 it, here or elsewhere, before or after a restart, the call is made again and uses the answer once. A call that a dead

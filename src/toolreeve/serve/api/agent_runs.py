@@ -1,4 +1,4 @@
-"""Endpoints of agent runs: what our own agent was asked, said and did.
+"""Endpoints of agent runs: what our agent was asked and did.
 
 A conversation holds arguments and results: only those who may see everybody's calls read it.
 """

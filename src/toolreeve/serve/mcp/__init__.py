@@ -1,1 +1,1 @@
-"""The MCP door: its calls take the same road as every other call."""
+"""MCP door: its calls take the same road as all others."""

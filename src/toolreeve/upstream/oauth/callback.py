@@ -1,4 +1,4 @@
-"""Receives the redirect of a login from the browser, on a loopback port.
+"""Receives the redirect of a browser login, on a loopback port.
 
 The port listens on loopback only and for one login. A request with another state than the one that was sent out belongs
 to another login, and is refused.

@@ -1,4 +1,4 @@
-"""Stores the OAuth grant of a server, in one private file per server.
+"""Stores a server's OAuth grant, in one private file per server.
 
 A token belongs to the URL it was granted for: a server of the same name at another URL gets none of it.
 """

@@ -1,4 +1,4 @@
-"""Skills of A2A agents as MCP tools: definitions, messages and results, in versions 1.0 and 0.3."""
+"""Skills of A2A agents as MCP tools, in versions 1.0 and 0.3."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

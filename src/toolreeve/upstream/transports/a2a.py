@@ -1,4 +1,4 @@
-"""A2A agents as servers: each skill is a tool, each call a message.
+"""A2A agents as servers: skills are tools, calls are messages.
 
 It answers MCP requests itself, so that names, pins, danger and limits are those of every server. The agent's card is
 read on the origin that the user configured, and only an endpoint of that origin is used: headers and logins stay there.

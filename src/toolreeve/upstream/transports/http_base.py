@@ -1,4 +1,4 @@
-"""Base of the HTTP transports: each message is an exchange of its own.
+"""Base of the HTTP transports: one exchange per message.
 
 One task owns every exchange and ends them all. A failure of one exchange is the response to that message alone; only
 what concerns every message loses the connection.

@@ -1,4 +1,4 @@
-"""In-memory transport, for tests and for a person's side in the same program."""
+"""In-memory transport, for tests and for a person in the same program."""
 
 import asyncio
 from collections.abc import AsyncIterator

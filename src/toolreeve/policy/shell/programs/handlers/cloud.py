@@ -1,4 +1,4 @@
-"""Handler of cloud CLIs: nouns, then a reading verb, then names and flags.
+"""Handler of cloud CLIs: nouns, a reading verb, names and flags.
 
 The known flags are those of the whole program and those of the group that the first noun names.
 """

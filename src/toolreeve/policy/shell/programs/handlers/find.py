@@ -1,4 +1,4 @@
-"""Handler of `find`: list, run a command on each, delete, write a list."""
+"""Handler of `find`: list, run a command, delete, write a list."""
 
 import re
 from collections.abc import Iterator

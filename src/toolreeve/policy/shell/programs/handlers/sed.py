@@ -1,4 +1,4 @@
-"""Handler of sed: finds commands in a script that write, read or run."""
+"""Handler of sed: finds script commands that write, read or run."""
 
 import re
 
