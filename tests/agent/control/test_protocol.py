@@ -1,5 +1,6 @@
 import asyncio
 import json
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -39,6 +40,32 @@ async def test_a_request_that_nobody_answers_times_out() -> None:
 
     with pytest.raises(TimeoutError):
         await protocol.send_request(ControlRequest.create("question", {}), timeout=0.01)
+    await protocol.stop()
+
+
+async def test_a_transport_that_cannot_write_times_out_too() -> None:
+    protocol = ControlProtocol(transport=InMemoryTransport(buffer_size=1))
+    await protocol.start()
+    await protocol.progress("fills the buffer")
+
+    with pytest.raises(TimeoutError):
+        await protocol.send_request(ControlRequest.create("question", {}), timeout=0.01)
+    await protocol.stop()
+
+
+async def test_after_the_other_side_has_gone_nobody_is_waited_for() -> None:
+    class Broken(InMemoryTransport):
+        async def read_messages(self) -> AsyncIterator[str]:
+            raise ValueError("a line is too long")
+            yield
+
+    protocol = ControlProtocol(transport=Broken())
+    await protocol.start()
+
+    with pytest.raises(ConnectionError, match="a line is too long"):
+        await protocol.send_request(ControlRequest.create("question", {}), timeout=None)
+    with pytest.raises(ConnectionError, match="a line is too long"):
+        await protocol.send_request(ControlRequest.create("question", {}), timeout=None)
     await protocol.stop()
 
 

@@ -26,6 +26,7 @@ class ControlProtocol:
         self._waiting: dict[str, asyncio.Future[ControlResponse]] = {}
         self._reader: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = ""
 
     @property
     def is_started(self) -> bool:
@@ -39,6 +40,7 @@ class ControlProtocol:
         if self._loop is not None:
             raise RuntimeError("the control protocol is started already")
         await self._transport.connect()
+        self._ended = ""
         self._loop = asyncio.get_running_loop()
         self._reader = asyncio.create_task(self._read(), name="control-protocol")
 
@@ -64,11 +66,13 @@ class ControlProtocol:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._send(request, timeout), owner))
 
     async def _send(self, request: ControlRequest, timeout: float | None) -> ControlResponse:
+        if self._ended:
+            raise ConnectionError(self._ended)
         answer: asyncio.Future[ControlResponse] = asyncio.get_running_loop().create_future()
         self._waiting[request.request_id] = answer
         try:
-            await self._transport.write(request.to_json())
             async with asyncio.timeout(timeout):
+                await self._transport.write(request.to_json())
                 return await answer
         finally:
             self._waiting.pop(request.request_id, None)
@@ -89,7 +93,7 @@ class ControlProtocol:
             async for text in self._transport.read_messages():
                 self._receive(text)
             self._fail_all("the other side closed the connection")
-        except (OSError, ConnectionError) as problem:
+        except Exception as problem:  # whatever a transport raises, nobody will answer any more
             self._fail_all(f"the connection failed: {problem}")
 
     def _receive(self, text: str) -> None:
@@ -103,6 +107,7 @@ class ControlProtocol:
             waiting.set_result(response)
 
     def _fail_all(self, why: str) -> None:
+        self._ended = why
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionError(why))
