@@ -185,18 +185,6 @@ async def test_questions_need_a_protocol(world: World) -> None:
             await agent.ask_user_question("?")
 
 
-def test_a_denial_with_a_note_reaches_the_model(new_agent: NewAgent, world: World) -> None:
-    agent, model = new_agent(
-        call("write_file", path="a", content="b"),
-        say("I will not."),
-        approve=lambda request: request.deny(note="ask the owner first"),
-    )
-
-    assert agent.run(task="go") == {"answer": "I will not."}
-    assert "ask the owner first" in str(model.requests[1])
-    assert not (world.workspace / "a").exists()
-
-
 async def test_runs_of_a_program_are_recorded_too(new_agent: NewAgent, world: World) -> None:
     agent, _ = new_agent(say("42"))
 
@@ -249,17 +237,6 @@ def test_output_that_cannot_be_repaired_ends_the_run(new_agent: NewAgent) -> Non
     result = agent.run(text="x")
 
     assert (dict(result), result.outcome.stop, len(model.requests)) == ({}, Stop.OUTPUT, 3)
-
-
-def test_a_run_ends_at_its_budget_with_what_was_achieved(new_agent: NewAgent, world: World) -> None:
-    (world.workspace / "a").write_text("x")
-    turns = [say(f"step {n}", input_tokens=1_000_000) | call("read_file", path="a", offset=n) for n in range(5)]
-    agent, _ = new_agent(*turns, config={"budget_limit": 0.01, "model": "gpt-4o"})
-
-    result = agent.run(task="go")
-
-    assert (result.outcome.stop, result.outcome.steps, result["answer"]) == (Stop.COST, 1, "step 0")
-    assert result.outcome.cost > 1
 
 
 def test_a_long_conversation_is_compacted(new_agent: NewAgent, world: World) -> None:

@@ -1,14 +1,21 @@
 """The loop with every provider: real client, real HTTP, real tools."""
 
+import asyncio
+import functools
+import operator
+import threading
+
 import pytest
 
 from tests.agent.conftest import NewAgent
 from tests.world import World
 from toolreeve import tool
 from toolreeve.agent.errors import ModelError
-from toolreeve.agent.loop import Stop
+from toolreeve.agent.events import AgentEvent, EventKind
+from toolreeve.agent.loop import MOST_CALLS, Stop
 from toolreeve.agent.messages import ToolMessage
-from toolreeve.testing import break_off, call, fail, say
+from toolreeve.permissions import ExecutionContext, PermissionMode, PermissionPolicy
+from toolreeve.testing import break_off, call, fail, refuse, say
 
 
 def test_a_tool_is_called_and_its_result_goes_back(new_agent: NewAgent, world: World, provider: str) -> None:
@@ -75,13 +82,13 @@ def test_an_unknown_tool_is_answered_with_what_is_wrong(new_agent: NewAgent, pro
     assert "read_file" in str(model.requests[1])
 
 
-@pytest.mark.parametrize("provider", ["openai", "openai_responses", "ollama"])
 def test_arguments_that_are_not_json_are_answered_with_what_is_wrong(new_agent: NewAgent, provider: str) -> None:
-    agent, model = new_agent(call("read_file", raw='{"path": '), say("sorry"), provider=provider)
+    """Gemini does not send such a call: the turn is repeated."""
+    agent, model = new_agent(call("read_file", raw='{"path": oops'), say("sorry"), provider=provider)
 
-    assert agent.run(task="go").completed
+    assert agent.run(task="go") == {"answer": "sorry"}
     assert model.rejections == []
-    assert "E_INVALID_PARAMS" in str(model.requests[1])
+    assert provider == "gemini" or "E_INVALID_PARAMS" in str(model.requests[1])
 
 
 def test_a_call_in_a_reply_that_was_cut_is_not_run(new_agent: NewAgent, world: World, provider: str) -> None:
@@ -124,15 +131,127 @@ def test_the_same_call_with_the_same_result_is_noticed_and_then_ended(new_agent:
     assert "same result 3 times" in str(model.requests[3])
 
 
-def test_a_recoverable_error_carries_suggestions_into_the_next_turn(new_agent: NewAgent, world: World) -> None:
+def test_a_recoverable_error_carries_suggestions_into_the_next_turn(
+    new_agent: NewAgent, world: World, provider: str
+) -> None:
     (world.workspace / "backend/tests").mkdir(parents=True)
     (world.workspace / "backend/tests/test_api.py").write_text("")
-    agent, model = new_agent(call("read_file", path="tests/test_api.py"), say("found"))
+    agent, model = new_agent(call("read_file", path="tests/test_api.py"), say("found"), provider=provider)
 
     result = agent.run(task="go")
 
     assert "backend/tests/test_api.py" in str(model.requests[1])
     assert result.tools_used[0]["auto_recovery"] is True
+
+
+def test_a_denial_with_a_note_reaches_the_model(new_agent: NewAgent, world: World, provider: str) -> None:
+    agent, model = new_agent(
+        call("write_file", path="a", content="b"),
+        say("I will not."),
+        provider=provider,
+        approve=lambda request: request.deny(note="ask the owner first"),
+    )
+
+    assert agent.run(task="go") == {"answer": "I will not."}
+    assert "ask the owner first" in str(model.requests[1])
+    assert not (world.workspace / "a").exists()
+
+
+PRICED = {
+    "openai": "gpt-4o",
+    "openai_responses": "gpt-4o",
+    "anthropic": "claude-opus-4-8",
+    "gemini": "gemini-2.5-pro",
+}
+
+
+@pytest.mark.parametrize("provider", PRICED)
+def test_a_run_ends_at_its_budget_with_what_was_achieved(new_agent: NewAgent, world: World, provider: str) -> None:
+    (world.workspace / "a").write_text("x")
+    turns = [say(f"step {n}", input_tokens=1_000_000) | call("read_file", path="a", offset=n) for n in range(5)]
+    agent, _ = new_agent(*turns, provider=provider, config={"budget_limit": 0.01, "model": PRICED[provider]})
+
+    result = agent.run(task="go")
+
+    assert (result.outcome.stop, result.outcome.steps, result["answer"]) == (Stop.COST, 1, "step 0")
+    assert result.outcome.cost > 1
+
+
+@pytest.mark.parametrize("provider", PRICED)
+def test_a_budget_that_cannot_be_enforced_is_refused(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(say("never"), provider=provider, config={"budget_limit": 0.01, "model": "nobody-knows"})
+
+    with pytest.raises(ModelError, match="no price is known for 'nobody-knows'"):
+        agent.run(task="go")
+    assert model.requests == []
+
+
+async def test_cancelling_a_run_ends_its_tool_and_says_so_once(new_agent: NewAgent, provider: str) -> None:
+    events: list[EventKind] = []
+    reached = {kind: threading.Event() for kind in EventKind}
+
+    def watch(event: AgentEvent) -> None:
+        events.append(event.kind)
+        reached[event.kind].set()
+
+    agent, model = new_agent(
+        call("bash", command="sleep 60"),
+        say("never"),
+        provider=provider,
+        permission_policy=PermissionPolicy(ExecutionContext(mode=PermissionMode.BYPASS)),
+    )
+    running = asyncio.create_task(agent.run_async(task="go", on_event=watch))
+    await asyncio.to_thread(reached[EventKind.TOOL_STARTED].wait)
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await asyncio.to_thread(reached[EventKind.ENDED].wait, 30)
+    assert len(model.requests) == 1
+    assert events.count(EventKind.ENDED) == 1
+
+
+def test_a_refusal_is_a_clear_end(new_agent: NewAgent, provider: str) -> None:
+    agent, model = new_agent(refuse(), say("never"), provider=provider)
+
+    result = agent.run(task="go")
+
+    assert result.outcome.stop is Stop.MODEL
+    assert "the model refused to answer" in result.outcome.why
+    assert len(model.requests) == 1
+
+
+def test_an_answer_that_was_cut_is_not_called_complete(new_agent: NewAgent, provider: str) -> None:
+    agent, _ = new_agent(say("The first half", cut=True), provider=provider)
+
+    result = agent.run(task="go")
+
+    assert (result.outcome.stop, result["answer"]) == (Stop.TOKENS, "The first half")
+
+
+def test_of_thousands_of_calls_in_one_reply_few_are_run_and_all_are_answered(
+    new_agent: NewAgent, provider: str
+) -> None:
+    many = functools.reduce(operator.or_, [call("calculate", expression=str(number)) for number in range(500)])
+    agent, model = new_agent(many, say("done"), provider=provider)
+
+    result = agent.run(task="go")
+
+    assert result.completed
+    assert model.rejections == []
+    assert len(result.tools_used) == MOST_CALLS
+
+
+def test_arguments_of_megabytes_arrive_whole(new_agent: NewAgent, world: World, provider: str) -> None:
+    content = "0123456789" * 50_000
+    write = call("write_file", path="big.txt", content=content)
+    agent, model = new_agent(
+        write, say("done"), provider=provider, approve=lambda request: request.allow(), config={"context_tokens": 10**6}
+    )
+
+    assert agent.run(task="go").completed
+    assert model.rejections == []
+    assert (world.workspace / "big.txt").read_text() == content
 
 
 def _lamp(number: int) -> object:

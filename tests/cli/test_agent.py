@@ -1,6 +1,9 @@
 """`toolreeve agent`, with a scripted model."""
 
 import json
+import re
+
+import pytest
 
 from tests.cli.conftest import Printed, Shell
 from toolreeve.testing import ScriptedModel, call, fail, say
@@ -13,12 +16,13 @@ def run(shell: Shell, model: ScriptedModel, *options: str) -> Printed:
 
 def test_the_answer_goes_to_stdout_and_the_steps_to_stderr(shell: Shell) -> None:
     (shell.workspace / "notes.txt").write_text("42")
-    with ScriptedModel([call("read_file", path="notes.txt"), say("It is 42.")]) as model:
+    with ScriptedModel([say("Reading.") | call("read_file", path="notes.txt"), say("It is 42.")]) as model:
         printed = run(shell, model)
 
     assert (printed.status, printed.out) == (0, "It is 42.\n")
     assert 'read_file {"path":"notes.txt"}' in printed.err
-    assert "2 steps, 1 tool call," in printed.err
+    assert re.search(r"step 1, [0-9.]+ s, \$0\.0000: Reading\.", printed.err)
+    assert re.search(r"2 steps, 1 tool call, 240 tokens, \$0\.0000, [0-9.]+ s", printed.err)
 
 
 def test_json_prints_every_event_as_a_line(shell: Shell) -> None:
@@ -50,35 +54,6 @@ def test_without_a_model_the_setting_is_named(shell: Shell) -> None:
 
     assert printed.status == 2
     assert "agent.model" in printed.err
-
-
-def test_chat_keeps_the_conversation(shell: Shell) -> None:
-    with ScriptedModel([say("hello Ann"), say("you are Ann")]) as model:
-        address = ("--model", "ollama:scripted", "--base-url", model.base_url("ollama"))
-        printed = shell.spawn("agent", "chat", *address, stdin=b"I am Ann\n/nonsense\nWho am I?\n/cost\n/quit\n")
-
-    assert printed.status == 0
-    assert "hello Ann" in printed.out
-    assert "/help" in printed.err
-    assert "I am Ann" in str(model.requests[1])
-
-
-def test_a_chat_is_one_run_and_goes_on_in_another_session(shell: Shell) -> None:
-    with ScriptedModel([say("hello Ann"), say("fine")]) as model:
-        address = ("--model", "ollama:scripted", "--base-url", model.base_url("ollama"))
-        left = shell.spawn("agent", "chat", *address, stdin=b"I am Ann\nAnd you?\n")
-    (chat,) = shell.run("agent", "list", "--json").json
-    with ScriptedModel([say("you are Ann")]) as model:
-        resumed = ("--resume", chat["id"][:8], "--base-url", model.base_url("ollama"))
-        again = shell.spawn("agent", "chat", *resumed, stdin=b"Who am I?\n")
-
-    assert f"agent chat --resume {chat['id'][:8]}" in left.err
-    assert (chat["question"], chat["steps"]) == ("I am Ann", 2)
-    assert "you are Ann" in again.out
-    assert "I am Ann" in str(model.requests[0])
-    (chat,) = shell.run("agent", "list", "--json").json
-    assert len(shell.run("agent", "replay", chat["id"], "--json").json["messages"]) == 6
-    assert (shell.home / ".local/state/toolreeve/agent_history").stat().st_mode & 0o077 == 0
 
 
 def test_a_run_is_recorded_listed_and_replayed_without_a_model(shell: Shell) -> None:
@@ -115,6 +90,33 @@ def test_a_run_is_resumed_with_its_whole_conversation(shell: Shell) -> None:
     (done,) = shell.run("agent", "list", "--json").json
     assert (done["stop"], done["steps"]) == ("completed", 2)
     assert len(shell.run("agent", "replay", done["id"], "--json").json["messages"]) == 5
+
+
+def test_a_resumed_run_is_in_the_session_of_the_first(shell: Shell) -> None:
+    """So what it read, and what the user said, still counts."""
+    (shell.workspace / "notes.txt").write_text("the code is 42")
+    with ScriptedModel([call("read_file", path="notes.txt")]) as model:
+        run(shell, model, "--max-steps", "1")
+    (first,) = shell.run("agent", "list", "--json").json
+
+    with ScriptedModel([call("calculate", expression="6*7"), say("done")]) as model:
+        shell.run("agent", "resume", first["id"], "--base-url", model.base_url("ollama"))
+
+    calls = shell.run("audit", "list", "--json").json
+    sessions = {call["tool"]: call["session"] for call in calls if call["tool"] in ("read_file", "calculate")}
+    assert sessions == {"read_file": first["session"], "calculate": first["session"]}
+
+
+def test_a_budget_for_a_model_without_a_price_is_refused(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with ScriptedModel([say("hello")]) as model:
+        address = ("--model", "openai:nobody-knows", "--base-url", model.base_url("openai"))
+        refused = shell.run("agent", "run", "hi", *address, "--budget", "0.5")
+        printed = shell.run("agent", "run", "hi", *address)
+
+    assert refused.status != 0
+    assert "no price is known for 'nobody-knows'" in refused.err
+    assert "no known price" in printed.err
 
 
 def test_an_unknown_run_is_named(shell: Shell) -> None:

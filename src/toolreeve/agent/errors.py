@@ -1,6 +1,7 @@
 """Errors of model providers, by what the caller can do about them."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ T = TypeVar("T")
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 ATTEMPTS = 4
+LONGEST_MESSAGE = 500
 
 
 class ModelErrorKind(StrEnum):
@@ -51,7 +53,7 @@ async def with_retries(turn: Callable[[], Awaitable[T]], draw: Callable[[], floa
                 raise
             delay = FIRST_DELAY * 2**attempt * (0.5 + draw())
             if problem.retry_after is not None:
-                delay = max(problem.retry_after, 0.0)
+                delay = problem.retry_after
             if delay > LONGEST_DELAY:
                 raise
         await asyncio.sleep(delay)
@@ -75,15 +77,12 @@ def from_status(provider: str, status: int, body: Any, headers: Mapping[str, str
 
 
 def _message(body: Any) -> str:
-    """The providers' envelopes: {"error": {"message": …}}, the inner object alone, or text."""
+    """The providers' envelopes: {"error": {"message": …}}, the inner object alone, or text. On one line, short."""
     if isinstance(body, list) and body:
         body = body[0]
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        if isinstance(inner, Mapping):
-            return str(inner.get("message") or "")
-        return str(inner)
-    return "" if body is None else str(body)[:500]
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    text = inner.get("message") if isinstance(inner, Mapping) else inner
+    return " ".join(str(text or "")[:LONGEST_MESSAGE].split())
 
 
 _OVERFLOW = (
@@ -101,9 +100,12 @@ def _is_overflow(status: int, text: str) -> bool:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds. A value that is no number of them, such as a date, leaves the delay to the back-off."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            return float(headers[name]) * unit
+            delay = float(headers[name]) * unit
         except (KeyError, ValueError):
             continue
+        if 0 <= delay < math.inf:
+            return delay
     return None

@@ -38,6 +38,8 @@ STOPPING = frozenset(
 """Errors that end a run: no other argument would help, and the next attempt would be a way around a boundary."""
 LATER = "Error: the call was not run. In this phase only tools that read may be called."
 CUT = "Error: the call was not run. The reply reached its limit of tokens, so the arguments may be incomplete."
+MOST_CALLS = 64
+MANY = f"Error: the call was not run. At most {MOST_CALLS} calls of one reply are run; make it again if it is needed."
 
 
 class Stop(StrEnum):
@@ -45,6 +47,7 @@ class Stop(StrEnum):
     STEPS = "max_steps"
     SECONDS = "max_seconds"
     COST = "max_cost"
+    TOKENS = "max_tokens"
     FATAL = "fatal_error"
     LOOP = "repeated_calls"
     MODEL = "model_error"
@@ -75,7 +78,8 @@ class RunLimits:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """How a run ended, and what was done until then. `why` explains every end but completion."""
+    """How a run ended, and what was done until then. `why` explains every end but completion. `unpriced` means that
+    the price of a turn is not known, so that `cost` is too low."""
 
     stop: Stop
     text: str = ""
@@ -83,6 +87,8 @@ class Outcome:
     steps: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
     cost: float = 0.0
+    unpriced: bool = False
+    seconds: float = 0.0
     tools_used: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +98,8 @@ class Outcome:
             "why": self.why,
             "steps": self.steps,
             "usage": self.usage.to_dict(),
-            "cost_usd": round(self.cost, 6),
+            "cost_usd": None if self.unpriced else round(self.cost, 6),
+            "seconds": round(self.seconds, 3),
             "tools_used": list(self.tools_used),
         }
 
@@ -146,6 +153,7 @@ class AgentLoop:
         self._offered = offered
         outcome = self.outcome
         try:
+            self._check_price()
             async with asyncio.timeout(self._limits.seconds):
                 outcome.text = await self._steps(conversation)
                 outcome.stop = Stop.COMPLETED
@@ -158,13 +166,22 @@ class AgentLoop:
         except ModelError as problem:
             outcome.stop = Stop.MODEL
             outcome.why = str(problem)
-            if problem.kind is ModelErrorKind.CONFIGURATION and outcome.steps == 1:
+            if problem.kind is ModelErrorKind.CONFIGURATION and outcome.steps <= 1:
                 raise
         except asyncio.CancelledError:
             outcome.stop = Stop.CANCELLED
             outcome.why = "the run was cancelled"
             raise
         return outcome
+
+    def _check_price(self) -> None:
+        """A limit that could not be enforced is refused."""
+        if self._limits.cost is not None and price(self._provider.name, self._model, TokenUsage()) is None:
+            raise ModelError(
+                ModelErrorKind.CONFIGURATION,
+                f"no price is known for {self._model!r}, so a run cannot be limited to ${self._limits.cost:.4f}: leave "
+                "the budget out, or limit the steps",
+            )
 
     async def _steps(self, conversation: Conversation) -> str:
         while self.outcome.steps < self._limits.steps:
@@ -175,6 +192,8 @@ class AgentLoop:
                 await self._keep(conversation.messages)
             if reply.message.text:
                 self.outcome.text = reply.message.text
+            if not reply.message.calls and reply.cut:
+                raise _Stopped(Stop.TOKENS, "the answer is incomplete: it reached the model's limit of tokens")
             if not reply.message.calls:
                 return reply.message.text
             await self._act(reply, conversation)
@@ -190,9 +209,10 @@ class AgentLoop:
             if problem.kind is not ModelErrorKind.CONTEXT or not self._make_room(conversation, conversation.tokens()):
                 raise
             reply = await self._turn(conversation)
-        cost = price(self._provider.name, self._model, reply.usage) or 0.0
+        cost = price(self._provider.name, self._model, reply.usage)
         self.outcome.usage += reply.usage
-        self.outcome.cost += cost
+        self.outcome.cost += cost or 0.0
+        self.outcome.unpriced = self.outcome.unpriced or cost is None
         self._emit(
             AgentEvent(
                 EventKind.TURN,
@@ -200,7 +220,7 @@ class AgentLoop:
                     "text": reply.message.text,
                     "calls": [{"id": call.id, "tool": call.name, "args": call.args} for call in reply.message.calls],
                     "usage": reply.usage.to_dict(),
-                    "cost_usd": round(cost, 6),
+                    "cost_usd": None if cost is None else round(cost, 6),
                 },
             )
         )
@@ -254,17 +274,18 @@ class AgentLoop:
 
     async def _act(self, reply: ModelReply, conversation: Conversation) -> None:
         """Run the calls of a turn side by side. Every call is answered, or the provider refuses the next turn."""
+        calls = reply.message.calls
         obstacles = self._obstacles(reply)
         async with asyncio.TaskGroup() as group:
             running = {
-                call.id: group.create_task(self._call(call)) for call in reply.message.calls if call.id not in obstacles
+                place: group.create_task(self._call(call)) for place, call in enumerate(calls) if place not in obstacles
             }
         results = [task.result() for task in running.values()]
         answers = [
-            self._answer(call, running[call.id].result())
-            if call.id in running
-            else ToolAnswer(id=call.id, name=call.name, text=obstacles[call.id], is_error=True)
-            for call in reply.message.calls
+            self._answer(call, running[place].result())
+            if place in running
+            else ToolAnswer(id=call.id, name=call.name, text=obstacles[place], is_error=True)
+            for place, call in enumerate(calls)
         ]
         conversation.add(ToolMessage(answers=tuple(answers)))
         for result in results:
@@ -273,13 +294,15 @@ class AgentLoop:
         if self._repeats and max(self._repeats.values()) >= REPEATS_ENDED:
             raise _Stopped(Stop.LOOP, f"the same call returned the same result {REPEATS_ENDED} times")
 
-    def _obstacles(self, reply: ModelReply) -> dict[str, str]:
-        """Why a call of the turn is not run, by its id."""
+    def _obstacles(self, reply: ModelReply) -> dict[int, str]:
+        """Why a call of the turn is not run, by its place."""
         calls = reply.message.calls
-        obstacles = {call.id: CUT for call in calls[-1:]} if reply.cut else {}
+        obstacles = dict.fromkeys(range(MOST_CALLS, len(calls)), MANY)
+        if reply.cut:
+            obstacles[len(calls) - 1] = CUT
         if self._offered is not _everything:
             offered = {spec.name for spec in self._specs()}
-            obstacles |= {call.id: LATER for call in calls if call.name not in offered}
+            obstacles |= {place: LATER for place, call in enumerate(calls) if call.name not in offered}
         return obstacles
 
     async def _call(self, call: ParsedCall) -> ToolResult:

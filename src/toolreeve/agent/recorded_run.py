@@ -32,9 +32,11 @@ class StoredRun:
 
 
 async def load_run(reeve: Toolreeve, prefix: str) -> StoredRun:
-    """Raises ToolError if no run, or several, have an id that begins so."""
+    """Moves the runtime into the session of the run: what its results were labelled and what the user said still hold.
+    Raises ToolError if no run, or several, have an id that begins so."""
     runs = reeve.internals.store.agent_runs
     row = await find_run(runs, os_user_name(), prefix)
+    reeve.session = row.session
     stored = len(await runs.messages(row.id))
     return StoredRun(row=row, conversation=Conversation(await load_messages(runs, row.id)), stored=stored)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,6 +70,7 @@ class AgentRun:
         outputs = OutputReader(self.signature)
         loop = self._loop(outputs)
         found: dict[str, Any] = {}
+        began = time.monotonic()
         self.emit(AgentEvent(EventKind.STARTED, {"run": self.id, "model": self.config.model, "question": question}))
         self.conversation.add(UserMessage(text=question))
         try:
@@ -83,6 +85,7 @@ class AgentRun:
             loop.outcome.why = loop.outcome.why or str(problem)
             raise
         finally:
+            loop.outcome.seconds = time.monotonic() - began
             if self.transcript is not None:
                 await asyncio.shield(self._close(self.transcript, loop.outcome))
             self.emit(AgentEvent(EventKind.ENDED, {"run": self.id, "outputs": found, **loop.outcome.to_dict()}))

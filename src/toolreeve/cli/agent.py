@@ -5,11 +5,10 @@ The answer goes to stdout, what happens meanwhile to stderr. Approvals are asked
 
 import asyncio
 import dataclasses
+import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -34,14 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN_ARGUMENTS = 100
 SHOWN_ANSWER = 200
-HISTORY = "agent_history"
-HISTORY_LINES = 1000
 T = TypeVar("T")
-HELP = """\\      at the end of a line: go on in the next
-/help  this list
-/cost  tokens and dollars so far
-/new   start a new conversation
-/quit  leave (also ^D)"""
 
 
 @click.group(cls=CliGroup)
@@ -82,7 +74,9 @@ def chat(resume: str | None, **chosen: Any) -> int:
     A conversation is one run: `agent list` shows it, and `agent chat --resume` goes on with it. What you typed is kept
     for the next chat.
     """
-    return asyncio.run(_chat(current(), resume, chosen))
+    from toolreeve.cli.agent_chat import run_chat
+
+    return run_chat(current(), resume, partial(agent_config, current(), **chosen), chosen["model"])
 
 
 def agent_config(
@@ -115,15 +109,15 @@ async def _run(options: Options, config: "BaseAgentConfig", task: str) -> int:
     from toolreeve.cli.runtime import new_runtime
 
     async with new_runtime(options) as reeve:
-        view = _JsonView() if options.json else _TextView()
-        result = await _once(reeve, config, task, view.show)
+        view = _JsonView() if options.json else TextView()
+        result = await run_once(reeve, config, task, view.show)
     return _finish(options, result)
 
 
 def _finish(options: Options, result: "AgentResult") -> int:
     if not options.json:
         print_text(result.outcome.text)
-        _summarize(result)
+        summarize(result)
     return ExitStatus.OK if result.completed else ExitStatus.TOOL_ERROR
 
 
@@ -227,8 +221,8 @@ async def _resume(options: Options, run_id: str, task: str, chosen: dict[str, An
     async with new_runtime(options) as reeve:
         earlier = await load_run(reeve, run_id)
         config = agent_config(options, **chosen | {"model": chosen["model"] or earlier.row.model})
-        view = _JsonView() if options.json else _TextView()
-        result = await _once(reeve, config, task, view.show, earlier=earlier)
+        view = _JsonView() if options.json else TextView()
+        result = await run_once(reeve, config, task, view.show, earlier=earlier)
     return _finish(options, result)
 
 
@@ -237,7 +231,7 @@ async def _with_runs(options: Options, query: "Callable[[AgentRunTable], Awaitab
         return await query(store.agent_runs)
 
 
-async def _once(
+async def run_once(
     reeve: "Toolreeve",
     config: "BaseAgentConfig",
     task: str,
@@ -263,94 +257,18 @@ async def _once(
         await provider.close()
 
 
-async def _chat(options: Options, resumed: str | None, chosen: dict[str, Any]) -> int:
-    from toolreeve.agent.recorded_run import load_run, new_stored_run
-    from toolreeve.cli.runtime import new_runtime
-
-    view = _TextView(streams=True)
-    spent = 0.0
-    async with new_runtime(options) as reeve:
-        chat = None if resumed is None else await load_run(reeve, resumed)
-        if chat is not None:
-            note(f"going on with: {one_line(chat.row.question)[:SHOWN_ANSWER]}")
-        config = agent_config(options, **chosen | {"model": chosen["model"] or (chat and chat.row.model)})
-        with _typed_before(options):
-            while (line := await asyncio.to_thread(_read_line)) is not None:
-                match line.strip():
-                    case "":
-                        continue
-                    case "/quit":
-                        break
-                    case "/help":
-                        print_text(HELP)
-                    case "/cost":
-                        tokens = 0 if chat is None else chat.conversation.tokens()
-                        print_text(f"${spent:.4f}, {tokens:,} tokens in the conversation")
-                    case "/new":
-                        chat = None
-                    case text if text.startswith("/"):
-                        note(f"unknown command {one_line(text)}; /help lists them")
-                    case text:
-                        chat = chat or new_stored_run(reeve, config, text)
-                        result = await _interruptible(_once(reeve, config, text, view.show, earlier=chat))
-                        if result is not None:
-                            spent += result.outcome.cost
-                            _summarize(result)
-                        chat = await load_run(reeve, chat.row.id)
-    if chat is not None:
-        note(f"to go on: toolreeve agent chat --resume {chat.row.id[:8]}")
-    return ExitStatus.OK
-
-
-@contextmanager
-def _typed_before(options: Options) -> Iterator[None]:
-    """The lines of earlier chats, in a file that only the user can read."""
-    import readline
-
-    path = Path(options.configuration().settings.state.dir) / HISTORY
-    if path.is_file():
-        readline.read_history_file(path)
-    readline.set_history_length(HISTORY_LINES)
-    yield
-    path.touch(mode=0o600)
-    readline.write_history_file(path)
-
-
-async def _interruptible(work: "Coroutine[Any, Any, AgentResult]") -> "AgentResult | None":
-    """None if the user interrupted it. The conversation keeps what was complete."""
-    import signal
-
-    task = asyncio.create_task(work)
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, task.cancel)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        note("interrupted; the conversation is kept")
-        return None
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-
-
-def _read_line() -> str | None:
-    """What the user typed; a line that ends with a backslash goes on in the next. None at the end of the input."""
-    try:
-        lines = [input("> ")]
-        while lines[-1].endswith("\\"):
-            lines[-1] = lines[-1][:-1]
-            lines.append(input(". "))
-    except EOFError:
-        return None
-    return "\n".join(lines)
-
-
-def _summarize(result: "AgentResult") -> None:
+def summarize(result: "AgentResult") -> None:
     outcome = result.outcome
     tokens = outcome.usage.input + outcome.usage.output
     if not result.completed:
         note(f"stopped ({outcome.stop}): {outcome.why}")
     done = f"{count(outcome.steps, 'step')}, {count(len(outcome.tools_used), 'tool call')}"
-    note(f"{done}, {tokens:,} tokens, ${outcome.cost:.4f}")
+    cost = _dollars(None if outcome.unpriced else outcome.cost)
+    note(f"{done}, {tokens:,} tokens, {cost}, {outcome.seconds:.1f} s")
+
+
+def _dollars(cost: float | None) -> str:
+    return "no known price" if cost is None else f"${cost:.4f}"
 
 
 def _call_line(tool: str, args: Any) -> str:
@@ -369,29 +287,57 @@ class _JsonView:
         click.echo(json.dumps(event.to_dict()))
 
 
-class _TextView:
-    """One line for each tool call. With `streams`, text is printed as it arrives."""
+class TextView:
+    """A line for each step and each tool call. With `streams`, text is printed as it arrives."""
 
     def __init__(self, *, streams: bool = False) -> None:
         self._streams = streams
-        self._open = False
+        self._is_line_open = False
+        self._began = 0.0
+        self._steps = 0
+        self._cost: float | None = 0.0
 
     def show(self, event: "AgentEvent") -> None:
         from toolreeve.agent.events import EventKind
 
         data = event.data
+        if event.kind in (EventKind.TURN, EventKind.RETRIED, EventKind.ENDED):
+            self._close_line()
         match event.kind:
+            case EventKind.STARTED:
+                self._began = time.monotonic()
+                self._steps = 0
+                self._cost = 0.0
             case EventKind.TEXT if self._streams:
                 click.echo(visible(data["text"]) if on_terminal() else data["text"], nl=False)
-                self._open = True
-            case EventKind.TURN | EventKind.RETRIED | EventKind.ENDED if self._open:
-                click.echo()
-                self._open = False
+                self._is_line_open = True
+            case EventKind.TURN:
+                self._show_step(data)
+            case EventKind.RETRIED:
+                _say(f"  the model did not complete its reply; attempt {data['attempt']}")
             case EventKind.TOOL_STARTED:
-                click.echo(_call_line(data["tool"], data["args"]), err=True)
+                _say(_call_line(data["tool"], data["args"]))
             case EventKind.TOOL_ENDED if not data["success"]:
-                click.echo(f"  {data['tool']} failed: {data.get('error', '')}", err=True)
+                _say(f"  {one_line(data['tool'])} failed: {data.get('error', '')}")
             case EventKind.PHASE:
-                click.echo(f"{data['phase']}{_checks(data.get('checks', {}))}", err=True)
+                _say(f"{data['phase']}{_checks(data.get('checks', {}))}")
             case EventKind.COMPACTED:
-                click.echo(f"  {data['results']} old results were shortened to save context", err=True)
+                _say(f"  {data['results']} old results were shortened to save context")
+
+    def _show_step(self, turn: "Mapping[str, Any]") -> None:
+        """What was said is shown here unless it was streamed; the last turn is the answer, which is not shown."""
+        self._steps += 1
+        cost = turn["cost_usd"]
+        self._cost = None if cost is None or self._cost is None else self._cost + cost
+        if turn["calls"]:
+            said = "" if self._streams or not turn["text"] else f": {visible(turn['text'])}"
+            _say(f"step {self._steps}, {time.monotonic() - self._began:.1f} s, {_dollars(self._cost)}{said}")
+
+    def _close_line(self) -> None:
+        if self._is_line_open:
+            click.echo()
+            self._is_line_open = False
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -18,7 +18,8 @@ class ScriptedCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One reply. `status` other than 200 is an HTTP error; `breaks_off` ends the stream in the middle; `cut` says that
-    the limit of tokens was reached. Turns are joined with `|`: a text and several calls make one reply."""
+    the limit of tokens was reached, `refuses` that the model may not answer. Turns are joined with `|`: a text and
+    several calls make one reply."""
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
@@ -27,6 +28,7 @@ class Turn:
     headers: Mapping[str, str] = field(default_factory=dict)
     breaks_off: bool = False
     cut: bool = False
+    refuses: bool = False
     input_tokens: int = 100
     output_tokens: int = 20
     number: int = 0
@@ -67,6 +69,11 @@ def fail(status: int, message: str = "scripted failure", **headers: str) -> Turn
     """An HTTP error. Header names are written with underscores: `retry_after="0"`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Turn(status=status, message=message, headers=named)
+
+
+def refuse(text: str = "") -> Turn:
+    """A reply that the provider or the model refuses to give."""
+    return Turn(text=text, refuses=True)
 
 
 def break_off(text: str = "I was about to") -> Turn:

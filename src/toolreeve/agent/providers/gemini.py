@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from toolreeve.agent.errors import ModelError, ModelErrorKind, from_status
+from toolreeve.agent.errors import from_status
 from toolreeve.agent.messages import (
     AssistantMessage,
     Message,
@@ -17,7 +17,7 @@ from toolreeve.agent.messages import (
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
-from toolreeve.agent.providers.sdk_errors import broke_off
+from toolreeve.agent.providers.sdk import broke_off, new_http_client, refused, translated
 from toolreeve.core import json
 from toolreeve.formats import parse_calls, tools_for
 from toolreeve.formats.names import Provider, wire_name
@@ -34,33 +34,33 @@ class Gemini:
         parts: list[dict[str, Any]] = []
         usage = TokenUsage()
         finish = ""
-        async for chunk in self._stream(url, _body(request)):
-            usage = _usage(chunk.get("usageMetadata")) or usage
-            for candidate in chunk.get("candidates", ())[:1]:
-                finish = candidate.get("finishReason") or finish
-                for part in candidate.get("content", {}).get("parts", ()):
-                    parts.append(part)
-                    if part.get("text") and not part.get("thought"):
-                        on_text(part["text"])
-            if blocked := chunk.get("promptFeedback", {}).get("blockReason"):
-                raise ModelError(ModelErrorKind.REJECTED, f"gemini refused the request: {blocked}")
-        if not finish:
-            raise broke_off(self.name)
-        return _reply(parts, usage, finish, request)
+        with translated(self.name):
+            async for chunk in self._stream(url, _body(request)):
+                usage = _usage(chunk.get("usageMetadata")) or usage
+                for candidate in (chunk.get("candidates") or ())[:1]:
+                    finish = candidate.get("finishReason") or finish
+                    for part in (candidate.get("content") or {}).get("parts") or ():
+                        parts.append(part)
+                        if part.get("text") and not part.get("thought"):
+                            on_text(part["text"])
+                if blocked := (chunk.get("promptFeedback") or {}).get("blockReason"):
+                    raise refused(self.name, blocked)
+            if not finish:
+                raise broke_off(self.name)
+            if finish == "MALFORMED_FUNCTION_CALL":  # the call itself is not sent, so that it cannot be answered
+                raise broke_off(self.name, "the model wrote a malformed call")
+            if finish not in ("STOP", "MAX_TOKENS"):
+                raise refused(self.name, finish)
+            return _reply(parts, usage, finish, request)
 
     async def _stream(self, url: str, body: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        try:
-            async with self._client.stream("POST", url, json=body) as response:
-                if response.status_code != 200:
-                    await response.aread()
-                    raise from_status(self.name, response.status_code, _body_of(response), response.headers)
-                async for line in response.aiter_lines():
-                    if line.startswith("data:"):
-                        yield json.loads(line.removeprefix("data:"))
-        except httpx2.TimeoutException as problem:
-            raise ModelError(ModelErrorKind.UNAVAILABLE, "gemini did not answer in time") from problem
-        except httpx2.HTTPError as problem:
-            raise broke_off(self.name, problem) from problem
+        async with self._client.stream("POST", url, json=body) as response:
+            if response.status_code != 200:
+                await response.aread()
+                raise from_status(self.name, response.status_code, _body_of(response), response.headers)
+            async for line in response.aiter_lines():
+                if line.startswith("data:"):
+                    yield json.loads(line.removeprefix("data:"))
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -68,7 +68,7 @@ class Gemini:
 
 def connect(_: str, *, api_key: str, base_url: str | None, timeout: float) -> Gemini:
     address = f"{str(base_url).rstrip('/')}/"
-    return Gemini(httpx2.AsyncClient(base_url=address, headers={"x-goog-api-key": api_key}, timeout=timeout))
+    return Gemini(new_http_client(base_url=address, headers={"x-goog-api-key": api_key}, timeout=timeout))
 
 
 def _body_of(response: httpx2.Response) -> Any:

@@ -1,5 +1,6 @@
 """OpenAI Chat Completions, also as Ollama, vLLM and others serve it."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import openai
@@ -14,8 +15,7 @@ from toolreeve.agent.messages import (
     UserMessage,
 )
 from toolreeve.agent.providers import OnText
-from toolreeve.agent.providers.sdk_body import untyped
-from toolreeve.agent.providers.sdk_errors import broke_off, translated
+from toolreeve.agent.providers.sdk import broke_off, new_http_client, refused, translated, untyped
 from toolreeve.core import json
 from toolreeve.formats import ParsedCall, parse_calls, tools_for
 from toolreeve.formats.names import Provider, wire_name
@@ -58,7 +58,8 @@ class OpenAIChat:
 
 
 def connect(name: str, *, api_key: str, base_url: str | None, timeout: float) -> OpenAIChat:
-    return OpenAIChat(name, openai.AsyncOpenAI(api_key=api_key, base_url=base_url, timeout=timeout, max_retries=0))
+    http = new_http_client(timeout=timeout)
+    return OpenAIChat(name, openai.AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=http, max_retries=0))
 
 
 def _wire(message: Message) -> list[dict[str, Any]]:
@@ -86,7 +87,8 @@ class _Accumulator:
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
         self._text: list[str] = []
-        self._calls: dict[int, dict[str, Any]] = {}
+        self._refusal: list[str] = []
+        self._calls: dict[int, _StreamedCall] = {}
         self._usage = TokenUsage()
         self._finish = ""
 
@@ -98,26 +100,42 @@ class _Accumulator:
                 output=chunk.usage.completion_tokens or 0,
                 cache_read=(details.cached_tokens or 0) if details is not None else 0,
             )
-        for choice in chunk.choices[:1]:
+        for choice in (chunk.choices or ())[:1]:
             self._finish = choice.finish_reason or self._finish
             if choice.delta is not None:
                 self._add_delta(choice.delta)
 
     def _add_delta(self, delta: Any) -> None:
-        for text in (delta.content, getattr(delta, "refusal", None)):
-            if text:
-                self._text.append(text)
-                self._on_text(text)
+        if delta.content:
+            self._text.append(delta.content)
+            self._on_text(delta.content)
+        if refusal := getattr(delta, "refusal", None):
+            self._refusal.append(refusal)
         for piece in delta.tool_calls or ():
-            call = self._calls.setdefault(piece.index, {"id": "", "function": {"name": "", "arguments": ""}})
-            call["id"] = call["id"] or piece.id or ""
+            call = self._calls.setdefault(piece.index, _StreamedCall())
+            call.id = call.id or piece.id or ""
             if piece.function is not None:
-                call["function"]["name"] += piece.function.name or ""
-                call["function"]["arguments"] += piece.function.arguments or ""
+                call.name += piece.function.name or ""
+                call.arguments.append(piece.function.arguments or "")
 
     def finish(self, provider: str, request: ModelRequest) -> ModelReply:
         if not self._finish:
             raise broke_off(provider)
-        calls = parse_calls("openai", {"tool_calls": list(self._calls.values())}, [spec.name for spec in request.tools])
+        if self._refusal or self._finish == "content_filter":
+            raise refused(provider, "".join(self._refusal) or self._finish)
+        written = [call.to_dict(number) for number, call in enumerate(self._calls.values())]
+        calls = parse_calls("openai", {"tool_calls": written}, [spec.name for spec in request.tools])
         message = AssistantMessage(text="".join(self._text), calls=tuple(calls), provider=provider)
         return ModelReply(message=message, usage=self._usage, cut=self._finish == "length")
+
+
+@dataclass(slots=True)
+class _StreamedCall:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def to_dict(self, number: int) -> dict[str, Any]:
+        """Some servers give no ids."""
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id or f"call-{number}", "function": function}

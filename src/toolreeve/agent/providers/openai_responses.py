@@ -16,8 +16,7 @@ from toolreeve.agent.messages import (
 )
 from toolreeve.agent.providers import OnText
 from toolreeve.agent.providers.openai_chat import MAX_TOOLS
-from toolreeve.agent.providers.sdk_body import untyped
-from toolreeve.agent.providers.sdk_errors import broke_off, translated
+from toolreeve.agent.providers.sdk import broke_off, new_http_client, refused, translated, untyped
 from toolreeve.core import json
 from toolreeve.formats import ParsedCall, parse_calls, tools_for
 from toolreeve.formats.names import Provider, wire_name
@@ -34,22 +33,25 @@ class OpenAIResponses:
         with translated(self.name, openai):
             async for event in await self._client.responses.create(**untyped(_body(request), "input", "tools")):
                 match event.type:
-                    case "response.output_text.delta" | "response.refusal.delta":
+                    case "response.output_text.delta":
                         on_text(event.delta)
+                    case "response.refusal.done":
+                        raise refused(self.name, event.refusal)
                     case "response.completed" | "response.incomplete":
                         final = event.response
                     case "response.failed" | "error":
                         raise _failure(event)
-        if final is None:
-            raise broke_off(self.name)
-        return _reply(final, request)
+            if final is None:
+                raise broke_off(self.name)
+            return _reply(final, request)
 
     async def close(self) -> None:
         await self._client.close()
 
 
 def connect(_: str, *, api_key: str, base_url: str | None, timeout: float) -> OpenAIResponses:
-    return OpenAIResponses(openai.AsyncOpenAI(api_key=api_key, base_url=base_url, timeout=timeout, max_retries=0))
+    http = new_http_client(timeout=timeout)
+    return OpenAIResponses(openai.AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=http, max_retries=0))
 
 
 def _body(request: ModelRequest) -> dict[str, Any]:
@@ -93,11 +95,14 @@ def _wire_call(call: ParsedCall) -> dict[str, Any]:
 
 
 def _reply(final: Any, request: ModelRequest) -> ModelReply:
+    details = final.incomplete_details
+    if details is not None and details.reason == "content_filter":
+        raise refused("openai_responses", details.reason)
     items = [item.to_dict() for item in final.output]
     for item in items:
         item.pop("status", None)
     usage = final.usage
-    details = None if usage is None else usage.input_tokens_details
+    cached = None if usage is None else usage.input_tokens_details
     message = AssistantMessage(
         text=final.output_text,
         calls=tuple(parse_calls("openai_responses", {"output": items}, [spec.name for spec in request.tools])),
@@ -109,7 +114,7 @@ def _reply(final: Any, request: ModelRequest) -> ModelReply:
         usage=TokenUsage(
             input=0 if usage is None else usage.input_tokens,
             output=0 if usage is None else usage.output_tokens,
-            cache_read=0 if details is None else details.cached_tokens or 0,
+            cache_read=0 if cached is None else cached.cached_tokens or 0,
         ),
         cut=final.status == "incomplete",
     )

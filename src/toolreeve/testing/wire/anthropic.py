@@ -91,6 +91,8 @@ def _message(
 def _stop(turn: Turn) -> str:
     if turn.cut:
         return "max_tokens"
+    if turn.refuses:
+        return "refusal"
     return "tool_use" if turn.calls else "end_turn"
 
 

@@ -50,7 +50,8 @@ class GeminiFormat:
         if turn.breaks_off:
             return
         for call in turn.calls:
-            yield _chunk([{"functionCall": {"name": call.name, "args": dict(call.args)}}], model)
+            if call.raw is None:
+                yield _chunk([{"functionCall": {"name": call.name, "args": dict(call.args)}}], model)
         yield event(_end(turn, [], model))
 
     def reply(self, turn: Turn, model: str) -> dict[str, Any]:
@@ -72,9 +73,16 @@ def _end(turn: Turn, parts: list[dict[str, Any]], model: str) -> dict[str, Any]:
         "candidatesTokenCount": turn.output_tokens,
         "totalTokenCount": turn.input_tokens + turn.output_tokens,
     }
-    finish = "MAX_TOKENS" if turn.cut else "STOP"
-    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": finish, "index": 0}
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": _finish(turn), "index": 0}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
+
+
+def _finish(turn: Turn) -> str:
+    if turn.cut:
+        return "MAX_TOKENS"
+    if turn.refuses:
+        return "SAFETY"
+    return "MALFORMED_FUNCTION_CALL" if any(call.raw is not None for call in turn.calls) else "STOP"
 
 
 def _check_schema(schema: Any, where: str) -> None:

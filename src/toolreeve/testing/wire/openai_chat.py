@@ -74,6 +74,8 @@ class OpenAIChatFormat:
 def _finish(turn: Turn) -> str:
     if turn.cut:
         return "length"
+    if turn.refuses:
+        return "content_filter"
     return "tool_calls" if turn.calls else "stop"
 
 

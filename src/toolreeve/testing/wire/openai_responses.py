@@ -79,7 +79,7 @@ class OpenAIResponsesFormat:
 
 
 def _status(turn: Turn) -> str:
-    return "incomplete" if turn.cut else "completed"
+    return "incomplete" if turn.cut or turn.refuses else "completed"
 
 
 def _said(turn: Turn) -> dict[str, Any]:
@@ -108,6 +108,7 @@ def _called(call: ScriptedCall) -> dict[str, Any]:
 
 
 def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn) -> dict[str, Any]:
+    reason = "content_filter" if turn.refuses else "max_output_tokens"
     usage = {
         "input_tokens": turn.input_tokens,
         "input_tokens_details": {"cached_tokens": 0},
@@ -127,7 +128,7 @@ def _response(model: str, status: str, output: list[dict[str, Any]], turn: Turn)
         "tool_choice": "auto",
         "tools": [],
         "error": None,
-        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "incomplete_details": {"reason": reason} if status == "incomplete" else None,
         "instructions": None,
         "metadata": {},
         "temperature": 1.0,
