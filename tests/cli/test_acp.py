@@ -58,6 +58,21 @@ def test_an_agent_runs_beside_one_that_is_not_installed(shell: Shell, tmp_path: 
     assert not [name for name in turn if name.startswith("_")]
 
 
+def test_an_agent_that_cannot_work_leaves_out_no_other(shell: Shell, tmp_path: Path) -> None:
+    broken = '[acp_agents.gone]\ncommand = "/no/such/agent"\n[acp_agents.odd]\ncolour = 1\n'
+    configure(shell, agent_table(tmp_path / "agent") + broken)
+
+    tools = shell.run("tools", "--json")
+    listed = shell.run("acp", "list", "--json")
+
+    assert [each["name"] for each in tools.json if each["category"] == "agent"] == ["agent_test"]
+    assert [each["name"] for each in listed.json] == ["test"]
+    assert listed.status == 1
+    for printed in (tools, listed):
+        assert "acp_agents.gone.command: the program '/no/such/agent' is not installed" in printed.err
+        assert "acp_agents.odd: " in printed.err
+
+
 def test_the_editor_is_not_served_without_a_model_that_can_answer(shell: Shell) -> None:
     unknown = shell.spawn("acp", "--model", "antropic:x")
     keyless = shell.spawn("acp", "--model", "anthropic:x")

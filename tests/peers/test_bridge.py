@@ -33,7 +33,7 @@ APPROVER = ["read", "call", "approve"]
 async def bridge(place: Path, turns: list[Reply]) -> AsyncIterator[tuple[ApiServer, ScriptedModel]]:
     with ScriptedModel(turns, only=is_task) as model:
         configuration = from_settings(goose_settings(place, model))
-        agents = AgentTools(list(read_agents(configuration).values()))
+        agents = AgentTools(list(read_agents(configuration, print).values()))
         reeve = Toolreeve(settings=configuration, approve=(), tools=agents.tools)
         agents.bind(reeve)
         async with serving(reeve) as server:

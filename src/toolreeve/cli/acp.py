@@ -13,7 +13,7 @@ import click
 
 from toolreeve.cli.options import CliGroup, Options, current
 from toolreeve.cli.output import note, print_json, print_table, print_text
-from toolreeve.core.errors import ExitStatus, ToolreeveError
+from toolreeve.core.errors import ConfigError, ExitStatus, ToolreeveError
 from toolreeve.core.visible import one_line
 
 if TYPE_CHECKING:
@@ -71,19 +71,22 @@ async def _serve(options: Options, pipes: "Pipes", config: "BaseAgentConfig") ->
 
 @acp.command("list")
 def list_agents() -> int:
-    """List the configured agents."""
+    """List the configured agents, and what keeps others from working."""
     from toolreeve.acp.client.agents import read_agents
 
     options = current()
-    agents = read_agents(options.configuration())
+    problems: list[ConfigError] = []
+    agents = read_agents(options.configuration(), problems.append)
     if options.json:
         print_json([{"name": each.name, "command": each.program.place, "mode": each.mode} for each in agents.values()])
     elif agents:
         cells = [(each.name, each.mode or "-", each.program.place) for each in agents.values()]
         print_table(options, ("agent", "asks in mode", "command"), cells)
-    else:
+    elif not problems:
         note("no agents yet: add [acp_agents.NAME] to your toolreeve.toml (`toolreeve config path` shows where)")
-    return ExitStatus.OK
+    for problem in problems:
+        note(str(problem))
+    return ExitStatus.TOOL_ERROR if problems else ExitStatus.OK
 
 
 @acp.command()

@@ -53,7 +53,7 @@ def new_runtime(
 
 
 def new_agent_tools(configuration: "Configuration") -> "AgentTools | None":
-    """The configured ACP agents; one that cannot work leaves all of them out, and says so."""
+    """The configured ACP agents; one that cannot work is left out, and the user is told why."""
     from toolreeve.cli.output import note
 
     if not configuration.settings.acp_agents and not configuration.known.environ.get("A2A_AGENT_COMMAND"):
@@ -61,11 +61,7 @@ def new_agent_tools(configuration: "Configuration") -> "AgentTools | None":
     from toolreeve.acp.client.agent_tools import AgentTools
     from toolreeve.acp.client.agents import read_agents
 
-    try:
-        return AgentTools(list(read_agents(configuration).values()))
-    except ConfigError as problem:
-        note(str(problem))
-        return None
+    return AgentTools(list(read_agents(configuration, lambda problem: note(str(problem))).values()))
 
 
 async def policy_state(configuration: "Configuration") -> "PolicyState":
@@ -94,9 +90,13 @@ def no_servers(_: "ServerSpec") -> bool:
 
 def servers_with(tool: str) -> "Callable[[ServerSpec], bool]":
     """Selects the servers that may have a tool."""
-    from toolreeve.upstream.pool import may_have
 
-    return lambda spec: may_have(spec, tool)
+    def may_have_it(spec: "ServerSpec") -> bool:
+        from toolreeve.upstream.pool import may_have
+
+        return may_have(spec, tool)
+
+    return may_have_it
 
 
 @asynccontextmanager

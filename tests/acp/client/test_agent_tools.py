@@ -21,7 +21,7 @@ from toolreeve.runtime.toolreeve import Toolreeve
 @asynccontextmanager
 async def offering(place: Path, person: Person | None = None, **changes: Any) -> AsyncIterator[Toolreeve]:
     configuration = from_settings(replace(settings_for(place, profile="goose", mode=""), **changes))
-    agents = AgentTools(list(read_agents(configuration).values()))
+    agents = AgentTools(list(read_agents(configuration, print).values()))
     reeve = Toolreeve(settings=configuration, approve=person, tools=agents.tools)
     agents.bind(reeve)
     async with reeve:
@@ -110,7 +110,7 @@ def test_the_environment_names_an_agent(tmp_path: Path) -> None:
     }
     configuration = from_settings(Settings(), environ=environ, cwd=tmp_path)
 
-    spec = read_agents(configuration)[FROM_ENVIRONMENT]
+    spec = read_agents(configuration, print)[FROM_ENVIRONMENT]
 
     assert (spec.program.args, spec.description) == ((str(PROGRAM),), "Writes code.")
     assert spec.program.env["A2A_AGENT_API_KEY"] == "the-key-of-the-model"

@@ -6,7 +6,7 @@ workspace only if it works on files by itself.
 
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,19 @@ class AgentSpec:
     gives_tools: bool
 
 
-def read_agents(configuration: Configuration) -> Mapping[str, AgentSpec]:
-    """Raises ConfigError for a table that cannot work."""
-    return {name: _read(configuration, name, table) for name, table in _tables(configuration).items()}
+def read_agents(configuration: Configuration, complain: Callable[[ConfigError], None]) -> Mapping[str, AgentSpec]:
+    """Those that can work; `complain` is told about each of the others."""
+    found = {}
+    for name, table in _tables(configuration).items():
+        try:
+            found[name] = _read(configuration, name, table)
+        except ConfigError as problem:
+            complain(problem)
+    return found
 
 
 def find_agent(configuration: Configuration, name: str) -> AgentSpec:
-    """Raises ToolreeveError, which lists the agents that are configured. Others need not be able to work."""
+    """Raises ToolreeveError, which lists the agents that are configured."""
     tables = _tables(configuration)
     if name not in tables:
         known = hint_similar(name, tables) or f" (configured: {', '.join(tables) or 'none'})"
@@ -60,11 +66,6 @@ def _tables(configuration: Configuration) -> Mapping[str, Mapping[str, Any]]:
     tables = dict(configuration.settings.acp_agents)
     if (named := _from_environment(configuration.known.environ)) is not None:
         tables.setdefault(FROM_ENVIRONMENT, named)
-    try:
-        Schema(ACP_AGENTS).parse(tables)
-    except ToolError as problem:
-        origin = configuration.origins.get("acp_agents", "code")
-        raise ConfigError(problem.message, source=origin, key="acp_agents", fix="see docs/guides/acp.md") from None
     return tables
 
 
@@ -85,6 +86,13 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def _read(configuration: Configuration, name: str, table: Mapping[str, Any]) -> AgentSpec:
+    """Raises ConfigError for a table that cannot work."""
+    try:
+        Schema(ACP_AGENTS).parse({name: table})
+    except ToolError as problem:
+        origin = configuration.origins.get("acp_agents", "code")
+        key = f"acp_agents.{name}"
+        raise ConfigError(problem.message, source=origin, key=key, fix="see docs/guides/acp.md") from None
     environ = configuration.known.environ
     profile = PROFILES.get(table.get("profile", name), GENERIC)
     base = Path(configuration.settings.workspace.dir)
