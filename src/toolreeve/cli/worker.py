@@ -39,8 +39,7 @@ def worker(*, pool: str, capacity: int, drain: float) -> int:
         left = await _serve(pool, capacity, drain)
 
     run(serve())
-    if left:
-        note(f"{count(left, 'call')} did not end within {drain:g} s (--drain)")
+    note(f"{count(left, 'call')} did not end within {drain:g} s (--drain)" if left else "drained: every call has ended")
     return ExitStatus.TIMEOUT if left else ExitStatus.OK
 
 
@@ -63,6 +62,6 @@ async def _serve(pool: str, capacity: int, drain: float) -> int:
     urls = ", ".join(nats_settings(configuration).urls)
     note(f"worker of pool {pool!r}, {count(capacity, 'call')} at once, NATS at {urls}")
     try:
-        return await run_worker(configuration, pool, capacity=capacity, drain_seconds=drain, stop=stop)
+        return await run_worker(configuration, pool, capacity=capacity, drain_seconds=drain, stop=stop, tell=note)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None

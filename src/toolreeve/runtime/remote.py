@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 
+from toolreeve import __version__
 from toolreeve.config import Configuration
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.suggest import hint_similar
@@ -26,7 +26,7 @@ def new_remote_executor(configuration: Configuration, local: Executor, progress:
         timeout=configuration.settings.limits.timeout,
         progress=progress,
         now=time.time,
-        version=version("toolreeve"),
+        version=__version__,
     )
 
 

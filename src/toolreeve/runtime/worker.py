@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
+from toolreeve import __version__
 from toolreeve.config import Configuration, Policy, Workers
 from toolreeve.core.action import Action
 from toolreeve.core.context import silent
@@ -32,7 +32,13 @@ from toolreeve.runtime.remote import nats_settings, new_pool
 
 
 async def run_worker(
-    configuration: Configuration, pool: str, *, capacity: int, drain_seconds: float, stop: asyncio.Event
+    configuration: Configuration,
+    pool: str,
+    *,
+    capacity: int,
+    drain_seconds: float,
+    stop: asyncio.Event,
+    tell: Callable[[str], None] = silent,
 ) -> int:
     """Serve a pool until `stop`. Returns how many calls did not end in time."""
     found = new_pool(configuration, pool)
@@ -50,6 +56,7 @@ async def run_worker(
             facts=facts,
             now=time.time,
             redact=tools.redact,
+            tell=tell,
         )
         return await worker.serve(stop, drain_seconds)
 
@@ -75,7 +82,7 @@ class WorkerTools:
     """Finds and runs the tools of signed calls."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self.version = version("toolreeve")
+        self.version = __version__
         self._registry = new_registry(configuration, ())
         new_catalogue(configuration, self._registry)
         servers, _ = new_servers(configuration, None)

@@ -45,7 +45,7 @@ async def test_progress_comes_from_the_worker_in_order(fleet: Fleet) -> None:
         assert (await reeve.call("talk", times=5)).success
         seen = []
         async for event in events:
-            if event.event == "tool_progress":
+            if event.event == "tool_progress" and event.data["text"].startswith("step"):
                 seen.append(event.data["text"])
             if len(seen) == 5:
                 break
@@ -122,6 +122,37 @@ async def test_a_killed_nats_server_doubles_no_call(fleet: Fleet, nats: NatsServ
     acknowledged = [number for number, result in enumerate(results) if result.success]
     assert set(acknowledged) <= set(fleet.effects("ended.log"))
     assert all(str(result.error.code).startswith("E_WORKER_") for result in results if not result.success)
+
+
+async def test_a_caller_is_told_at_once_that_a_pool_has_no_worker(fleet: Fleet) -> None:
+    async with fleet.gateway() as reeve, reeve.bus.subscribe() as events:
+        calling = asyncio.create_task(reeve.call("where"))
+        said = ""
+        async for event in events:
+            if event.event == "tool_progress":
+                said = event.data["text"]
+                break
+        fleet.start_worker()
+        result = await calling
+
+    assert said == (
+        "pool 'build' has no worker; waiting up to 20 s (workers.queue_timeout):"
+        " `toolreeve worker --pool build` starts one"
+    )
+    assert result.success
+
+
+async def test_a_worker_says_when_it_is_ready_and_drained(fleet: Fleet) -> None:
+    worker = fleet.start_worker()
+    async with fleet.gateway() as reeve:
+        assert (await reeve.call("where")).success
+    worker.terminate()
+
+    assert worker.wait(30) == 0
+    said = [line for line in fleet.log().splitlines() if line.startswith("toolreeve: ")]
+    assert said[0].startswith("toolreeve: worker of pool 'build', 16 calls at once, NATS at nats://")
+    assert said[1].startswith("toolreeve: ready as ")
+    assert said[-2:] == ["toolreeve: draining; calls that still run: 0", "toolreeve: drained: every call has ended"]
 
 
 async def test_a_worker_that_drains_loses_no_call(fleet: Fleet) -> None:

@@ -23,7 +23,7 @@ class FleetStatus:
 
 async def read_fleet(link: NatsLink, pools: Sequence[str]) -> FleetStatus:
     """Raises ToolError(WORKER_UNAVAILABLE)."""
-    found = await _list_workers(link)
+    found = await list_workers(link)
     return FleetStatus(nats=link.settings.place, workers=found, waiting=await _count_waiting(link, pools))
 
 
@@ -45,7 +45,7 @@ class WorkerStatus:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-async def _list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
+async def list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
     """By pool and name. Raises ToolError(WORKER_UNAVAILABLE)."""
     from nats.js.errors import BucketNotFoundError, KeyNotFoundError, NoKeysError
 

@@ -8,6 +8,7 @@ server itself; the call is then lost, its outcome unknown, and it is not run aga
 import asyncio
 import contextlib
 import json
+import logging
 import os
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.execution.executor import GRACE, Executor
 from toolreeve.execution.workers.link import NatsLink, NatsSettings
 from toolreeve.execution.workers.pools import Pool, Pools
+from toolreeve.execution.workers.registry import list_workers
 from toolreeve.execution.workers.wire import (
     ONCE,
     REPEAT,
@@ -43,9 +45,12 @@ PUBLISH_PAUSE = 0.2
 PUBLISH_LIMIT = 15.0
 """A cluster without a leader finds one within that time."""
 PROBE_SECONDS = 1.0
+LOOK_SECONDS = 1.0
+"""A call that nobody has begun by then looks for the workers of its pool."""
 FULL = 10_077
 """JetStream's code for a subject that holds as many messages as it may."""
 
+logger = logging.getLogger(__name__)
 ReportTo = Callable[[Action], Callable[[str], None] | None]
 
 
@@ -181,7 +186,7 @@ class RemoteExecutor:
             envelope=envelope,
         )
         self._running[number] = execution
-        execution.arm(self._settings.queue_timeout, partial(self._expire, execution))
+        execution.arm(min(LOOK_SECONDS, self._settings.queue_timeout), partial(self._look_for_workers, execution))
         return execution
 
     def _forget(self, execution: _Execution) -> None:
@@ -224,6 +229,20 @@ class RemoteExecutor:
     @property
     def _full(self) -> str:
         return f"{self._settings.queue_limit} calls wait already (workers.queue_limit)"
+
+    def _look_for_workers(self, execution: _Execution) -> None:
+        execution.arm(max(self._settings.queue_timeout - LOOK_SECONDS, 0.0), partial(self._expire, execution))
+        self._spawn(self._report_absence(execution))
+
+    async def _report_absence(self, execution: _Execution) -> None:
+        """Tell the caller and the log if nobody is there who could take the call."""
+        pool = execution.pool.name
+        with contextlib.suppress(ToolError):  # NATS does not answer: the timer says so
+            if not any(each.pool == pool for each in await list_workers(self.link)):
+                patience = f"waiting up to {self._settings.queue_timeout:g} s (workers.queue_timeout)"
+                text = f"pool {pool!r} has no worker; {patience}: `toolreeve worker --pool {pool}` starts one"
+                logger.warning("%s", text)
+                execution.progress(text)
 
     def _expire(self, execution: _Execution) -> None:
         """Nobody began the call in time. Without leave, nothing of it can run any more."""

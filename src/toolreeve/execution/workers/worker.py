@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from toolreeve.core.context import silent
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Meta, Output
 from toolreeve.execution.progress import report_to
@@ -63,7 +64,8 @@ class _Delivery:
 
 
 class Worker:
-    """Runs up to `capacity` calls at once. `now` is wall-clock time; `redact` is applied to progress."""
+    """Runs up to `capacity` calls at once. `now` is wall-clock time; `redact` is applied to progress; `tell` is told
+    when it is ready and when it drains."""
 
     def __init__(
         self,
@@ -76,6 +78,7 @@ class Worker:
         facts: dict[str, Any],
         now: Callable[[], float],
         redact: Callable[[str], str] = str,
+        tell: Callable[[str], None] = silent,
     ) -> None:
         self.link = link
         self.pool = pool
@@ -85,6 +88,7 @@ class Worker:
         self._facts = facts
         self._now = now
         self._redact = redact
+        self._tell = tell
         self._slots = asyncio.Semaphore(capacity)
         self._deliveries: dict[str, _Delivery] = {}
         self._results: OrderedDict[str, tuple[_Delivery, bytes]] = OrderedDict()
@@ -103,7 +107,9 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             pulling = [group.create_task(pull.keep()) for pull in self._pulls.values()]
             beating = [group.create_task(self._keep_alive()), group.create_task(self._register())]
+            self._tell(f"ready as {self.name}")
             await stop.wait()
+            self._tell(f"draining; calls that still run: {len(self._deliveries)}")
             for task in pulling:
                 task.cancel()
             left = await self._drain(drain_seconds)
