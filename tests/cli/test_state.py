@@ -23,5 +23,18 @@ def test_a_migration_without_source_or_target_is_refused(shell: Shell, url: str,
     assert said in done.err
 
 
+def test_a_database_that_is_away_is_named_in_one_line(shell: Shell) -> None:
+    path = shell.home / ".config/toolreeve/toolreeve.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('[state]\nurl = "postgresql://127.0.0.1:1/x"\n')
+
+    for command in (["state", "show"], ["audit", "list"], ["call", "calculate", "expression=1"], ["tokens", "list"]):
+        done = shell.spawn(*command)
+
+        assert (done.status, done.out) == (6, "")
+        assert done.err.startswith("toolreeve: postgresql://127.0.0.1:1/x cannot be reached (check state.url")
+        assert len(done.err.splitlines()) == 1
+
+
 def test_the_place_of_the_state_is_shown(shell: Shell) -> None:
     assert shell.run("state", "show").out.startswith("record in /")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from toolreeve.core.errors import ToolreeveError
+from toolreeve.core.errors import ErrorCode, ToolreeveError
 
 T = TypeVar("T")
 
@@ -33,6 +33,8 @@ RETRYABLE = frozenset({ModelErrorKind.RATE_LIMIT, ModelErrorKind.UNAVAILABLE})
 
 class ModelError(ToolreeveError):
     """`retry_after` is the number of seconds that the provider asks to wait, if it says."""
+
+    code = ErrorCode.TOOL_EXEC
 
     def __init__(self, kind: ModelErrorKind, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -40,9 +40,12 @@ class Options:
         return self.loaded
 
     def _load(self) -> "Configuration":
-        from toolreeve.cli.output import note
+        import logging
+
+        from toolreeve.cli.output import LogNotes, note
         from toolreeve.config import load
 
+        logging.lastResort = LogNotes(logging.WARNING)
         found = load({"workspace.dir": self.workspace, "policy.mode": self.mode}, origin="flag")
         for notice in found.notices:
             note(notice)

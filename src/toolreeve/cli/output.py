@@ -4,6 +4,7 @@ Tools may return anything: on a terminal, characters that would move the cursor 
 for terminals that want it.
 """
 
+import logging
 import os
 import re
 import sys
@@ -60,6 +61,13 @@ def print_json(value: Any) -> None:
 def note(text: str) -> None:
     """Prints a note about the result on stderr."""
     click.echo(f"toolreeve: {_encoded(_safe(text)).decode(errors='replace')}", err=True)
+
+
+class LogNotes(logging.Handler):
+    """Warnings of our own and of libraries, as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(self.format(record))
 
 
 @contextmanager
@@ -154,10 +162,8 @@ def report(problem: Exception, options: Options) -> int:
             return _fail(options, ErrorCode.INVALID_PARAMS, str(problem), detail=[_as_dict(problem)])
         case ToolError():
             return _fail(options, problem.code, problem.message, detail=problem.detail, coded=True)
-        case ToolreeveError() if type(problem) is ToolreeveError:  # misuse: an argument or a setting
-            return _fail(options, ErrorCode.INVALID_PARAMS, str(problem))
         case ToolreeveError():
-            return _fail(options, ErrorCode.TOOL_EXEC, str(problem))
+            return _fail(options, problem.code, str(problem))
         case _ if options.verbose:
             raise problem
         case _:

@@ -208,7 +208,9 @@ def describe_traceback(problem: BaseException) -> str:
 
 
 class ToolreeveError(Exception):
-    """The library was misused: a bad argument to a constructor, a bad configuration."""
+    """The library was misused: a bad argument to a constructor, a bad configuration. `code` is for the command line."""
+
+    code = ErrorCode.INVALID_PARAMS
 
 
 class ConfigError(ToolreeveError):

@@ -40,6 +40,8 @@ _Token = Job | None  # None announces deferred lines
 class StoreError(ToolreeveError):
     """The database cannot be opened; the message says why and what to do."""
 
+    code = ErrorCode.AUDIT_ERROR
+
 
 class Engine(ABC):
     """`failures` counts failed commits, `dropped` the lines discarded because more than `capacity` were pending.

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.record.audit import AuditTable
-from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine, StoreError
+from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine
 from toolreeve.record.sql.budget import SqlBudget
 from toolreeve.record.sql.changes import SqlChanges
 from toolreeve.record.sqlite.audit import SqliteAudit
@@ -99,15 +100,16 @@ class Store(SqliteEngine, RecordStore):
 def open_store(
     path: Path, url: str = "", *, read_only: bool = False, capacity: int = CAPACITY, retry_delay: float = RETRY_DELAY
 ) -> RecordStore:
-    """The store at `url`, by default the SQLite file at `path`. Start it before use. Raises StoreError."""
+    """The store at `url`, by default the SQLite file at `path`. Start it before use. Raises ToolreeveError for
+    an invalid `url`, or if its extra is missing."""
     if not url:
         return Store(path, read_only=read_only, capacity=capacity, retry_delay=retry_delay)
     if not url.startswith(("postgresql://", "postgres://")):
-        raise StoreError("state.url is not a PostgreSQL URL: it does not begin with postgresql://")
+        raise ToolreeveError("state.url is not a PostgreSQL URL: it does not begin with postgresql://")
     try:
         from toolreeve.record.postgres.store import PostgresStore
     except ImportError as problem:
-        raise StoreError(
+        raise ToolreeveError(
             f"state.url needs the extra `postgres`: pip install 'toolreeve[postgres]' ({problem})"
         ) from None
 

@@ -8,7 +8,7 @@ from toolreeve.record.store import RecordStore, open_store
 
 
 def configured_store(configuration: Configuration, *, read_only: bool = False) -> RecordStore:
-    """Not started yet. Raises StoreError for an invalid `state.url`, or if its extra is missing."""
+    """Not started yet. Raises ToolreeveError for an invalid `state.url`, or if its extra is missing."""
     state = configuration.settings.state
     url = configuration.reveal(state.url, key="state.url") if state.url else ""
     return open_store(Path(state.dir) / DATABASE, url, read_only=read_only)

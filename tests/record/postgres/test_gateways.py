@@ -50,7 +50,7 @@ async def test_a_call_that_waits_on_one_gateway_is_allowed_on_another(world: Wor
         verified = await one.audit.verify()
 
     assert outcome == Decided(call_id=card["call_id"], state="allowed")
-    assert (result.success, result.meta.approved_by) == (True, "bea via console")
+    assert (result.success, result.meta.approved_by) == (True, "bea via python")
     assert [record.kind for record in seen] == ["approval", "intent", "call"]
     assert verified.ok, verified.problems
 

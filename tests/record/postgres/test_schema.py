@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests.record.postgres.server import PostgresServer
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.record.engine import StoreError
 from toolreeve.record.sql.transfer import TABLES
 from toolreeve.record.sqlite.database import open_writer
@@ -52,7 +53,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path, postgres
     ],
 )
 async def test_a_wrong_url_is_named(tmp_path: Path, url: str, said: str) -> None:
-    with pytest.raises(StoreError, match=re.escape(said)):
+    with pytest.raises(ToolreeveError, match=re.escape(said)):
         await started(tmp_path, url)
 
 

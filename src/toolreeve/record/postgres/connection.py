@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.record.chain import Head, Line
 from toolreeve.record.engine import StoreError
 from toolreeve.record.postgres.schema import SCHEMA, migrate, quote_user, version
@@ -27,11 +28,11 @@ CHANNEL = "toolreeve_"
 
 
 def place_of(url: str) -> str:
-    """The database in words, without its password. Raises StoreError for a URL that is none."""
+    """The database in words, without its password. Raises ToolreeveError for a URL that is none."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error as problem:
-        raise StoreError(f"state.url is not a PostgreSQL URL: {one_line(problem)}. {_EXAMPLE}") from None
+        raise ToolreeveError(f"state.url is not a PostgreSQL URL: {one_line(problem)}. {_EXAMPLE}") from None
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
     return f"postgresql://{host}:{parts.get('port') or 5432}/{parts.get('dbname') or parts.get('user') or ''}"
 

@@ -6,19 +6,20 @@ sent when it is back.
 
 import asyncio
 import hashlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from toolreeve import __version__
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import ChainError, Line
@@ -32,6 +33,7 @@ from toolreeve.record.postgres.listener import Listener
 from toolreeve.record.postgres.liveness import LeaseLiveness
 from toolreeve.record.sql.connection import SqlConnection
 
+logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # callers are told what failed
 T = TypeVar("T")
 CONNECTIONS = 12
 _ATTEMPTS = 3
@@ -73,7 +75,7 @@ class PostgresEngine(Engine):
         about: dict[str, str | int] = {
             "host": os.uname().nodename,
             "process": os.getpid(),
-            "version": version("toolreeve"),
+            "version": __version__,
         }
         self._liveness = LeaseLiveness(self._borrowed, about)
         self._batches = BatchWriter(
