@@ -35,7 +35,31 @@ def test_arguments_are_completed_required_ones_first_and_values_of_enumerations(
 
     assert offered[:2] == ["path=", "content="]
     assert "path=" not in names(complete(shell, "toolreeve call write_file path=a "))
-    assert names(complete(shell, "toolreeve call write_file append=")) == ["append=true", "append=false"]
+    assert complete(shell, "toolreeve call write_file append=", "fish") == ["plain,append=true", "plain,append=false"]
+
+
+def test_bash_which_splits_words_at_the_equals_sign_completes_what_follows_it(shell: Shell) -> None:
+    assert names(complete(shell, "toolreeve call write_file path = a append = t")) == ["true"]
+    assert names(complete(shell, "toolreeve call write_file path = a append =")) == ["true", "false"]
+    assert "path=" not in names(complete(shell, "toolreeve call write_file path = a "))
+
+
+def test_files_are_completed_where_a_path_is_expected(shell: Shell) -> None:
+    (shell.workspace / "src").mkdir()
+    for name in ("notes.txt", "src/a.py", ".hidden"):
+        (shell.workspace / name).touch()
+
+    assert names(complete(shell, "toolreeve call read_file path =")) == ["notes.txt", "src/"]
+    assert names(complete(shell, "toolreeve call read_file path = src/")) == ["src/a.py"]
+    assert names(complete(shell, "toolreeve call read_file path = .h")) == [".hidden"]
+    assert complete(shell, "toolreeve call write_file content=@no", "fish") == ["plain,content=@notes.txt"]
+
+
+@pytest.mark.parametrize("kind", ["bash", "zsh"])
+def test_no_blank_follows_a_word_that_goes_on(shell: Shell, kind: str) -> None:
+    script = shell.run("completion", kind).out
+
+    assert {"bash": "compopt -o nospace", "zsh": "_describe -V unsorted unfinished -U -S ''"}[kind] in script
 
 
 def test_servers_and_their_tools_are_completed_without_starting_them(shell: Shell) -> None:

@@ -24,12 +24,13 @@ def completion(shell: str) -> None:
     """
     from click.shell_completion import get_completion_class
 
-    from toolreeve.cli.main import toolreeve
+    from toolreeve.cli import suggestions as suggestions  # registers the completion of the shells
+    from toolreeve.cli.main import COMPLETE, toolreeve
 
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
-    script = kind(toolreeve, {}, "toolreeve", "_TOOLREEVE_COMPLETE").source()
+    script = kind(toolreeve, {}, "toolreeve", COMPLETE).source()
     if current().json:
         print_json({"shell": shell, "script": script, "install": _INSTALL[shell]})
     else:

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "workers": ("toolreeve.cli.workers:workers", "List the workers; make keys and the configuration of NATS."),
     "completion": ("toolreeve.cli.completion:completion", "Print the completion script of a shell."),
 }
+COMPLETE = "_TOOLREEVE_COMPLETE"
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -92,9 +93,9 @@ class LazyGroup(CliGroup):
 
 def _print_version(context: click.Context, _: click.Parameter, value: Any) -> None:
     if value and not context.resilient_parsing:
-        from importlib.metadata import version
+        from toolreeve import __version__
 
-        click.echo(f"toolreeve {version('toolreeve')}")
+        click.echo(f"toolreeve {__version__}")
         context.exit()
 
 
@@ -109,6 +110,8 @@ def toolreeve() -> None:
 def main(args: list[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     options = Options()
+    if COMPLETE in os.environ:
+        importlib.import_module("toolreeve.cli.suggestions")  # registers the completion of the shells
     try:
         status = toolreeve.main(args, prog_name="toolreeve", standalone_mode=False, obj=options)
         sys.stdout.flush()

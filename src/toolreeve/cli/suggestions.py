@@ -1,4 +1,4 @@
-"""Shell completion of tools, their arguments, MCP servers and call ids.
+"""Shell completion of tools, their arguments, files, MCP servers and call ids.
 
 Completion only reads: it starts no server, asks nobody and records nothing. Whatever goes wrong, it offers nothing
 rather than print an error into the user's command line.
@@ -7,16 +7,19 @@ rather than print an error into the user's command line.
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import BashComplete, CompletionItem, ZshComplete, add_completion_class
 
 if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.runtime.toolreeve import Toolreeve
 
 MOST_CALLS = 50
+PATHS = frozenset({"path", "source", "destination", "base", "working_dir", "target"})
+"""Arguments whose values are files or directories."""
 Suggest = Callable[[click.Context, str], Iterable[tuple[str, str]]]
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -63,6 +66,9 @@ def _arguments(context: click.Context, incomplete: str) -> Iterable[tuple[str, s
     if given:
         for value in _values(properties.get(key, {})):
             yield f"{key}={value}", ""
+        at = "@" if incomplete.startswith(f"{key}=@") else ""
+        if at or key in PATHS:
+            yield from _files(f"{key}={at}", incomplete)
         return
     used = {str(pair).partition("=")[0] for pair in context.params.get("pairs") or ()}
     required = bound.spec.input.get("required", ())
@@ -75,6 +81,15 @@ def _values(schema: Any) -> Iterable[str]:
     if schema.get("type") == "boolean":
         return ("true", "false")
     return [str(value) for value in schema.get("enum", ()) if value is not None]
+
+
+def _files(prefix: str, incomplete: str) -> Iterable[tuple[str, str]]:
+    """What a path may go on with; hidden files only if the dot was typed."""
+    folder, slash, name = incomplete.removeprefix(prefix).rpartition("/")
+    for each in sorted(Path(folder + slash or ".").iterdir()):
+        if each.name.startswith(name) and (name or not each.name.startswith(".")):
+            end, kind = ("/", "directory") if each.is_dir() else ("", "")
+            yield f"{prefix}{folder}{slash}{each.name}{end}", kind
 
 
 def _servers(_: click.Context, __: str) -> Iterable[tuple[str, str]]:
@@ -99,6 +114,53 @@ async def _recent_calls() -> list[tuple[str, str]]:
     finally:
         await store.close()
     return list({record["call_id"]: str(record.get("tool", "")) for record in records if record.get("call_id")}.items())
+
+
+@add_completion_class
+class _Bash(BashComplete):
+    """bash splits words at `=` and completes what follows it. A word that goes on gets no blank."""
+
+    source_template = BashComplete.source_template.replace(
+        "    return 0\n",
+        "    [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *[=/] ]] && compopt -o nospace 2> /dev/null\n    return 0\n",
+        1,
+    )
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        args, incomplete = super().get_completion_args()
+        joined: list[str] = []
+        for word in (*args, incomplete):
+            if joined and (word == "=" or (word and joined[-1].endswith("="))):
+                joined[-1] += word
+            else:
+                joined.append(word)
+        return joined[:-1], joined[-1]
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        key, given, _ = self.get_completion_args()[1].partition("=")
+        return f"{item.type},{item.value.removeprefix(key + given) if given else item.value}"
+
+
+@add_completion_class
+class _Zsh(ZshComplete):
+    """As for bash: a word that goes on gets no blank."""
+
+    source_template = (
+        ZshComplete.source_template.replace(
+            '            if [[ "$descr" == "_" ]]; then\n',
+            '            if [[ "$key" == *[=/] ]]; then\n'
+            '                unfinished+=("$key":"$descr")\n'
+            '            elif [[ "$descr" == "_" ]]; then\n',
+        )
+        .replace(
+            '    if [ -n "$completions_with_descriptions" ]; then\n',
+            '    if [ -n "$unfinished" ]; then\n'
+            "        _describe -V unsorted unfinished -U -S ''\n"
+            "    fi\n\n"
+            '    if [ -n "$completions_with_descriptions" ]; then\n',
+        )
+        .replace("    local -a response\n", "    local -a response\n    local -a unfinished\n")
+    )
 
 
 def _first_sentence(text: str) -> str:
