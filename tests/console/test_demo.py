@@ -20,7 +20,9 @@ from tests.console.console_server import DEADLINE, LINK
 def demo(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "toolreeve", "demo", "--exit"]
     env = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
     yield process
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
@@ -54,8 +56,7 @@ def test_a_person_sees_what_was_asked_denied_and_undone(
     answer(page, "src/cart.py", "a", "a")
     answer(page, "http_post", "d", "Control+Enter")
     answer(page, "notes/todo.md", "a", "a")
-    assert demo.stderr is not None
-    said = demo.stderr.read().decode()
+    said = demo.communicate(timeout=DEADLINE)[0].decode()
     context.close()
 
     assert {"machine", "configuration", "control"} <= {each["area"] for each in checks}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolreeve.cli.options import CliCommand
-from toolreeve.cli.output import note
+from toolreeve.cli.output import note, print_text
 
 if TYPE_CHECKING:
     import socket
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.2
 ANSWER_SECONDS = 900.0
+BROWSER_SECONDS = 30.0
 SHOWN = 90
 
 
 @click.command(cls=CliCommand)
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="The port of the console; 0 picks a free one.")
-@click.option("--exit", "ends", is_flag=True, help="End when the agent is done.")
+@click.option(
+    "--exit", "ends", is_flag=True, help="End when the agent is done; without a browser, it works after 30 s."
+)
 def demo(*, port: int, ends: bool) -> int:
     """Watch a scripted agent work, be asked, be refused and be undone. It needs no key and no network."""
     from toolreeve.serve.app import bind
@@ -112,17 +115,22 @@ async def _tell(
     ends: bool,
 ) -> None:
     """Wait until the console is open, then let the agent work, and undo what the page made it do."""
+    waits_until = time.monotonic() + BROWSER_SECONDS
     while not inbox.available():
         if server.should_exit:
             return
+        if ends and time.monotonic() > waits_until:
+            note("no browser: the agent works without you, and what you would be asked about is refused")
+            break
         await asyncio.sleep(LOOK_SECONDS)
     for task in tasks:
-        note(f"the user: {task.words}")
+        print_text(f"the user: {task.words}")
         await _work(reeve, task)
     undone = await reeve.undo(last=True)
-    note("undone: the last change to the notes" if undone.success else f"nothing to undo: {undone.to_text()[:SHOWN]}")
-    note("you allowed it: the page has your customers" if leaked else "nothing was leaked")
-    note("the agent is done; look at Calls, Audit and Policy" + ("" if ends else " (^C ends the demo)"))
+    what = "undone: the last change to the notes" if undone.success else f"not undone: {undone.to_text()[:SHOWN]}"
+    print_text(what)
+    print_text("you allowed it: the page has your customers" if leaked else "nothing was leaked")
+    note("the agent is done" + ("" if ends else "; look at Calls, Audit and Policy (^C ends the demo)"))
     if ends:
         server.should_exit = True
 
@@ -139,11 +147,11 @@ async def _work(reeve: "Toolreeve", task: "Task") -> None:
         provider = connect("openai", base_url=base_url, api_key="none", timeout=60, environ={})
         result = await run_recorded(reeve, config, {"task": task.words}, provider=provider, emit=_show)
     outcome = result.outcome
-    note(f"the agent: {outcome.text}" if outcome.text else f"the run was stopped: {outcome.why.splitlines()[0]}")
+    print_text(f"the agent: {outcome.text}" if outcome.text else f"the run was stopped: {outcome.why.splitlines()[0]}")
 
 
 def _show(event: "AgentEvent") -> None:
     from toolreeve.agent.events import EventKind
 
     if event.kind is EventKind.TOOL_ENDED:
-        note(f"  {event.data['tool']}: {event.data.get('error') or 'done'}")
+        print_text(f"  {event.data['tool']}: {event.data.get('error') or 'done'}")
