@@ -12,7 +12,7 @@ from tests.world import World
 from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.approval.pending import read_question
 from toolreeve.policy.rules import PermissionRule
-from toolreeve.serve.running_server import announce
+from toolreeve.serve.running_server import RunningServer, announce
 
 
 async def link_to(server: ApiServer) -> str:
@@ -132,7 +132,7 @@ async def test_in_the_modern_era_the_page_is_waited_for_and_consent_alone_runs_n
 
     async with serving(world.reeve()) as server:
         without = await send(server.client)
-        with announce(world.state, server.url):
+        with announce(world.state, RunningServer(server.url, "1")):
             asked = await send(server.client)
             link = asked["inputRequests"]["approval"]["params"]["url"]
             opened = {"approval": {"action": "accept", "content": {"decision": "allow once"}}}

@@ -150,3 +150,5 @@ def test_limits_are_described_as_they_apply() -> None:
     assert "1,000,000,000" not in next(iter(describe(limits)))
     assert list(describe(limits))[1] == "7 sessions"
     assert list(describe(limits, shares=True))[1].startswith("7 sessions (100 per token")
+    assert list(describe(limits))[2] == "256 MB buffered"
+    assert list(describe(read_limits(Serve(max_buffered_bytes=1000))))[2] == "1,000 bytes buffered"

@@ -58,6 +58,7 @@ async def _serve(
     import os
     import time
 
+    from toolreeve import __version__
     from toolreeve.approval.channels.inbox import InboxChannel
     from toolreeve.cli.local_setup import new_local_setup
     from toolreeve.cli.runtime import new_runtime
@@ -73,7 +74,7 @@ async def _serve(
     from toolreeve.serve.mcp.door import new_view, prefixes
     from toolreeve.serve.mcp.http import ToolViews
     from toolreeve.serve.oidc import read_oidc
-    from toolreeve.serve.running_server import announce
+    from toolreeve.serve.running_server import RunningServer, announce
     from toolreeve.serve.webhook_settings import SETTING, read_webhooks
 
     chosen = options.configuration().settings.serve
@@ -118,8 +119,9 @@ async def _serve(
         workers = options.configuration().settings.workers
         if workers.pools:
             note(f"{count(len(workers.pools), 'worker pool')}: {', '.join(workers.pools)}, through NATS")
-        note(f"at most {', '.join(describe(limits, shares=options.verbose))}")
+        if options.verbose:
+            note(f"at most {', '.join(describe(limits, shares=True))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")
-        with announce(Path(options.configuration().settings.state.dir), url):
+        with announce(Path(options.configuration().settings.state.dir), RunningServer(url, __version__)):
             await HttpServer(application, limits, grace=chosen.drain_seconds).serve([place])

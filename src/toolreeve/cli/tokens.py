@@ -101,15 +101,26 @@ def revoke(number: str) -> int:
 
 
 @tokens.command()
-@click.option("--url", help="The server's URL; default: the running one's, or as configured.")
+@click.option("--url", help="The server's URL; default: that of the one that runs with this state.")
 def link(url: str | None) -> int:
     """Print a link that opens the console of a running server, once, within 15 minutes."""
+    print_text(asyncio.run(_link(url or _find_server())))
+    return ExitStatus.OK
+
+
+def _find_server() -> str:
+    """The URL of the server that runs here. Raises ToolError(UPSTREAM) if there is none."""
+    from toolreeve import __version__
     from toolreeve.serve.running_server import find_running
 
-    settings = current().configuration().settings
-    configured = f"http://{settings.serve.host}:{settings.serve.port}"
-    print_text(asyncio.run(_link(url or find_running(Path(settings.state.dir)) or configured)))
-    return ExitStatus.OK
+    state = current().configuration().settings.state.dir
+    running = find_running(Path(state))
+    if running is None:
+        why = f"no server runs with the state in {state}: start `toolreeve serve`, or name the server with --url"
+        raise ToolError(ErrorCode.UPSTREAM, why)
+    if running.version != __version__:
+        note(f"the server runs version {running.version}, this program is {__version__}: restart the server")
+    return running.url
 
 
 def _row(token: "StoredCredential") -> tuple[str, ...]:

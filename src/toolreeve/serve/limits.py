@@ -16,6 +16,7 @@ RETRY: Header = (b"retry-after", b"5")
 _OTHER_FILES = 256
 """File descriptors reserved for everything but connections."""
 _V6_NETWORK = 64
+MEGABYTE = 1024 * 1024
 Key = tuple[str, str]
 """The suffix of the setting, and the token or address that the share belongs to."""
 
@@ -183,14 +184,18 @@ def peer_address(host: str) -> str:
 
 def describe(limits: ServerLimits, *, shares: bool = False) -> Iterable[str]:
     """Each quota; with `shares`, also what of it a token and an address may take."""
-    for what, quota in (
-        ("connections", limits.connections),
-        ("sessions", limits.sessions),
-        ("buffered bytes", limits.buffered_bytes),
+    for what, quota, shown in (
+        ("connections", limits.connections, "{:,}".format),
+        ("sessions", limits.sessions, "{:,}".format),
+        ("buffered", limits.buffered_bytes, _shown_size),
     ):
         total = _max_connections(quota.total) if quota is limits.connections else quota.total
-        shared = f" ({quota.per_token:,} per token, {quota.per_address:,} per address)" if shares else ""
-        yield f"{total:,} {what}{shared}"
+        shared = f" ({shown(quota.per_token)} per token, {shown(quota.per_address)} per address)" if shares else ""
+        yield f"{shown(total)} {what}{shared}"
+
+
+def _shown_size(size: int) -> str:
+    return f"{size // MEGABYTE:,} MB" if size >= MEGABYTE else f"{size:,} bytes"
 
 
 def _max_connections(connections: int) -> int:

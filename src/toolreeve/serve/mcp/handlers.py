@@ -90,8 +90,9 @@ class Handlers:
         """A client that opens links instead of showing forms gets one to the console, if that is being served."""
         context.client.asked = self._asks_clients
         if context.opens_links:
-            base = find_running(Path(self._reeve.configuration.settings.state.dir))
-            context.client.link = None if base is None else partial(self._reeve.approvals.new_link, base=base)
+            running = find_running(Path(self._reeve.configuration.settings.state.dir))
+            new_link = self._reeve.approvals.new_link
+            context.client.link = None if running is None else partial(new_link, base=running.url)
 
     def cancel(self, context: RequestContext) -> bool:
         """Cancel the call of a request; False if it has none, or the call has ended."""
