@@ -57,10 +57,10 @@ async def test_a_question_put_to_one_person_is_answered_by_another_from_elsewher
 
     assert outcome == Decided(call_id=card["call_id"], state="allowed")
     assert result.success
-    assert result.meta.approved_by == "bea via console"
+    assert result.meta.approved_by == "bea via python"
     assert person.withdrawn
     assert used is not None
-    assert (used["state"], used["answered_by"]) == ("used", "bea via console")
+    assert (used["state"], used["answered_by"]) == ("used", "bea via python")
 
 
 async def test_another_process_answers_and_the_waiting_call_goes_on(world: World) -> None:
@@ -75,7 +75,7 @@ async def test_another_process_answers_and_the_waiting_call_goes_on(world: World
             result = await calling
 
     assert code(result) is ErrorCode.APPROVAL_DENIED
-    assert "refused by bea via console: use b.txt" in result.to_text()
+    assert "refused by bea via python: use b.txt" in result.to_text()
     assert not (world.workspace / "a.txt").exists()
 
 
@@ -90,11 +90,11 @@ async def test_the_first_answer_wins_and_a_late_one_is_refused_and_recorded(worl
 
     assert isinstance(first, Decided)
     assert isinstance(late, AlreadyAnswered)
-    assert (late.by, late.channel, late.granted) == ("bea via console", "console", False)
+    assert (late.by, late.channel, late.granted) == ("bea via python", "python", False)
     (refused,) = [record for record in records if record.get("refused")]
     assert (refused["refused"], refused["approved_by"], refused["granted"]) == (
-        "too late: answered by bea via console",
-        "carl via console",
+        "too late: answered by bea via python",
+        "carl via python",
         None,
     )
 
@@ -319,7 +319,7 @@ async def test_a_revoked_grant_covers_nothing_more(world: World, tmp_path: Path)
         assert await reeve.approvals.revoke(grant.id, by=BEA)
         left = await reeve.approvals.grants()
 
-    assert grant.granted_by == "bea via console"
+    assert grant.granted_by == "bea via python"
     assert left == []
 
 
@@ -343,7 +343,7 @@ async def test_two_different_people_must_allow_a_call_under_four_eyes(world: Wor
     assert isinstance(own, NotAllowed)
     assert isinstance(lasting, NotAllowed)
     assert isinstance(second, Decided)
-    assert result.meta.approved_by == "bea via console and carl via console"
+    assert result.meta.approved_by == "bea via python and carl via python"
 
 
 async def test_each_approval_of_three_says_how_many_are_given(world: World) -> None:

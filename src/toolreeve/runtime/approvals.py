@@ -127,7 +127,7 @@ class Approvals:
         expires: float | None = None,
         uses: int | None = None,
         know: bool = False,
-        channel: str = "console",
+        channel: str = "python",
         dead_time: float | None = None,
     ) -> Outcome:
         """Answer "allow" or "deny". `digest` is that of the card which the person saw; None only for a channel that has

@@ -74,5 +74,8 @@ async def test_a_token_without_the_tool_undo_undoes_nothing(world: World) -> Non
         call = await server.call("write_file", {"path": "a.txt", "content": "after"}, headers=whole)
         made = call.json()["meta"]["call_id"]
         refused = await server.client.post(f"/api/v1/calls/{made}/undo", json={}, headers=narrow)
+        kept = file.read_text()
+        undone = await server.client.post(f"/api/v1/calls/{made}/undo", json={}, headers=whole)
 
-    assert (refused.status_code, file.read_text()) == (404, "after")
+    assert (refused.status_code, kept) == (404, "after")
+    assert (undone.json()["meta"]["approved_by"], file.read_text()) == ("ada via rest", "before")
