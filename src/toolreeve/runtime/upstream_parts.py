@@ -103,9 +103,9 @@ class UpstreamParts:
 
 def client_info() -> Mapping[str, str]:
     """The clientInfo sent to MCP servers."""
-    from importlib.metadata import version
+    from toolreeve import __version__
 
-    return {"name": "toolreeve", "version": version("toolreeve")}
+    return {"name": "toolreeve", "version": __version__}
 
 
 def _root(workspace: str) -> Mapping[str, str]:

@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolreeve import __version__
 from toolreeve.acp.client.agents import AgentSpec
 from toolreeve.acp.client.files import FileService
 from toolreeve.acp.client.permissions import Permissions
@@ -104,7 +104,7 @@ class HeldAgent:
             {
                 "protocolVersion": PROTOCOL_VERSION,
                 "clientCapabilities": capabilities,
-                "clientInfo": {"name": "toolreeve", "title": "Toolreeve", "version": version("toolreeve")},
+                "clientInfo": {"name": "toolreeve", "title": "Toolreeve", "version": __version__},
             },
         )
         if self.info.get("protocolVersion") != PROTOCOL_VERSION:

@@ -4,10 +4,10 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from toolreeve import __version__
 from toolreeve.acp.connection import PROTOCOL_VERSION, AcpConnection
 from toolreeve.acp.server.session import EditorSession
 from toolreeve.agent.config import BaseAgentConfig
@@ -155,7 +155,7 @@ def _initialize_result() -> dict[str, Any]:
             "mcpCapabilities": {"http": True, "sse": True},
             "sessionCapabilities": {"list": {}, "close": {}},
         },
-        "agentInfo": {"name": "toolreeve", "title": "Toolreeve", "version": version("toolreeve")},
+        "agentInfo": {"name": "toolreeve", "title": "Toolreeve", "version": __version__},
         "authMethods": [],
     }
 

@@ -102,14 +102,14 @@ class ClientChanged(TypedDict):
 @system.get("/status")
 async def show_status(request: ApiRequest) -> StatusReport:
     """The state of this server."""
-    from importlib.metadata import version
+    from toolreeve import __version__
 
     services = request.services
     reeve = services.reeve
     whole = request.credential.sees_all
     settings = reeve.configuration.settings
     return {
-        "version": version("toolreeve"),
+        "version": __version__,
         "mode": str(settings.policy.mode),
         "workspace": str(settings.workspace.dir),
         "sandbox": str(settings.sandbox.mode),
