@@ -52,7 +52,7 @@ class LiveQuestion:
         self._now = now
         self._escalation = escalation
         self._failures: list[str] = []
-        self._ending = "timed out, or no longer needed"
+        self._ending = "timed out, or the call was stopped"
 
     async def answer(self, channels: Sequence[Channel]) -> Answer:
         """The first answer that counts, now used. Of simultaneous answers, a denial wins.

@@ -141,6 +141,8 @@ async def _call(
         try:
             result = await runtime.run(request)
         except asyncio.CancelledError:
+            if live is not None:
+                live.close()
             note(await _describe_stop(runtime, request))
             raise
         finally:

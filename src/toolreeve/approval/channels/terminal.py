@@ -191,7 +191,7 @@ class _Dialogue:
             if self._editor:
                 text = await self._edit_file()
             else:
-                text = await self._question("Changed arguments as one line of JSON: ")
+                text = await self._question('What to change, as JSON such as {"path": "b.txt"} (or set EDITOR): ')
             args = json.loads(text)
             if not self._editor and isinstance(args, dict):
                 args = {**self._request.args, **args}
