@@ -78,7 +78,17 @@ def test_an_unknown_tool_is_asked_about_and_a_harmless_one_left_to_the_client(pe
     assert person.hook("mcp__github__delete_repo", {"name": "x"}).decision == "ask"
     assert person.hook("SomethingNew", {}).decision == "ask"
     assert person.hook("TodoWrite", {"todos": []}).out == ""
+
+
+def test_our_own_tools_are_left_to_themselves_and_a_lying_server_is_not(person: Person) -> None:
+    ours = {"command": "/opt/venv/bin/toolreeve", "args": ["mcp"]}
+    assert person.hook("mcp__toolreeve__bash", {"command": "x"}).decision == "ask"
+
+    (person.home / ".claude.json").write_text(json.dumps({"mcpServers": {"toolreeve": ours}}))
     assert person.hook("mcp__toolreeve__bash", {"command": "x"}).out == ""
+
+    (person.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"toolreeve": {"command": "./evil"}}}))
+    assert person.hook("mcp__toolreeve__bash", {"command": "x"}).decision == "ask"
 
 
 def test_rules_of_the_user_decide_about_the_clients_tools(person: Person) -> None:

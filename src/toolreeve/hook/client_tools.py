@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from toolreeve.core.names import client_arguments
 from toolreeve.policy.known_tools import NAMESAKES, canonical
 
-OWN_SERVERS = ("mcp__toolreeve__", "mcp_toolreeve_")
-"""Our own tools decide for themselves, when they are called."""
 HARMLESS = frozenset(
     {
         "AskUserQuestion",
@@ -33,7 +31,7 @@ HARMLESS = frozenset(
         "write_todos",
     }
 )
-"""Tools that reach nothing outside their client."""
+"""Tools that reach nothing outside their client: left to it."""
 _PATHS = ("file_path", "absolute_path", "notebook_path", "dir_path", "target_file")
 _DIRECTORIES = ("dir_path", "directory", "workdir", "cwd")
 _URL = re.compile(r"https?://[^\s\"'<>)\]}]+", re.IGNORECASE)
@@ -43,10 +41,6 @@ _PATCHED = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?
 class ClientCall(NamedTuple):
     tool: str
     args: Mapping[str, Any]
-
-
-def is_left_to_client(name: str) -> bool:
-    return name in HARMLESS or name.startswith(OWN_SERVERS)
 
 
 def translate(name: str, given: Mapping[str, Any], *, cwd: str) -> list[ClientCall]:

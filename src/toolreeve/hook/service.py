@@ -3,16 +3,18 @@
 The configuration is read again when one of its files changed, so that a running server decides as a new one would.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.config import Configuration, load
+from toolreeve.config.xdg import home
 from toolreeve.core.call import LOCAL
 from toolreeve.core.result import Failure
 from toolreeve.core.verdict import Decision
-from toolreeve.hook.client_tools import is_left_to_client
+from toolreeve.hook.client_tools import HARMLESS
 from toolreeve.hook.events import cannot_ask, is_prompt, parse_event
 from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, record_judged, strictest
 from toolreeve.hook.questions import HookQuestions, Settled
@@ -51,7 +53,7 @@ class HookService:
         if is_prompt(client, event):
             await self._pass_on(client, event)
             return "none", ""
-        if is_left_to_client(event["tool_name"]):
+        if event["tool_name"] in HARMLESS or self._is_own(client, event):
             return "none", ""
         asked = ClientRequest(
             client=client,
@@ -66,6 +68,15 @@ class HookService:
         for each in judged:
             await record_judged(self._journal, each, failure, approved_by=settled.approved_by)
         return settled.decision, settled.reason
+
+    def _is_own(self, client: str, event: Mapping[str, Any]) -> bool:
+        """Our own tools decide for themselves, when they are called."""
+        if not event["tool_name"].startswith("mcp_"):
+            return False
+        from toolreeve.hook.own_server import is_own_tool
+
+        cwd = str(event.get("cwd") or self._workspace)
+        return is_own_tool(client, event["tool_name"], home=home(os.environ), workspace=self._workspace, cwd=cwd)
 
     async def _settle(self, asked: ClientRequest, judged: Sequence[JudgedCall], *, files: bool) -> Settled:
         verdict = strictest(judged)
