@@ -128,6 +128,7 @@ class ConfinedCommand:
 
     def _init_exited(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)
+        self._slot.is_dead = True
         self._one_done()
 
     async def _finish_killed(self) -> None:

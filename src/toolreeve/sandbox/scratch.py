@@ -10,18 +10,13 @@ import os
 import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
 
 _MOST_REMOVED = 2000
 """Entries that are removed one by one; for more, a new slot is cheaper."""
 
 
-class _FolderState(NamedTuple):
-    """Changes whenever the folder's entries, mode or attributes do."""
-
-    mode: int
-    changed: int
-    entries: int
+_FolderState = tuple[int, int, int]
+"""Mode, time of the last change, entries: changes whenever the folder's entries, mode or attributes do."""
 
 
 class Scratch:
@@ -43,12 +38,15 @@ class Scratch:
     def _state(self, path: str) -> _FolderState:
         found = os.stat(path)
         entries = found.st_size if self._mounted else len(os.listdir(path))
-        return _FolderState(found.st_mode, found.st_ctime_ns, entries)
+        return found.st_mode, found.st_ctime_ns, entries
 
     def renew(self) -> bool:
         """Empty the folders. False where the slot must not be used again."""
         try:
-            return all(self._renew(path, first) for path, first in self._first.items())
+            for path in self._folders:  # noqa: SIM110  # a generator costs memory in every slot
+                if not self._renew(path, self._first[path]):
+                    return False
+            return True
         except OSError:
             return False
 
@@ -56,11 +54,12 @@ class Scratch:
         found = self._state(path)
         if found == first:
             return True
-        if found.mode != first.mode or os.listxattr(path):
+        mode, _, entries = first
+        if found[0] != mode or os.listxattr(path):
             return False
         wipe(path, keep=self._folders[path], most=_MOST_REMOVED)
         self._first[path] = self._state(path)
-        return self._first[path].entries == first.entries
+        return self._first[path][2] == entries
 
 
 def wipe(folder: str, *, keep: Collection[str] = (), most: int | None = None) -> None:

@@ -28,6 +28,7 @@ _COMMANDS_EACH = 500
 _MOST_REMAINING = 64 << 20
 _REMOVALS = 100
 _REMOVE_EVERY = 0.002
+_REPLACE_AFTER = 0.005
 _ENDED = "the supervisor exited"
 _names = itertools.count()
 
@@ -258,9 +259,18 @@ class SandboxSession:
             self._add_idle(slot)
 
     def replace(self, slot: SlotHandle) -> None:
-        """Drop a slot whose command was killed, and have another ready: a caller that kills one command runs more."""
+        """Drop a slot whose command was killed, and have another ready: a caller that kills one command runs more.
+
+        Where the slot is dead with all that ran in it and nobody waits for one, the caller goes on first."""
+        if slot.is_dead and not self._waiters:
+            self._loop.call_later(_REPLACE_AFTER, self._replace_now, slot)
+        else:
+            self._replace_now(slot)
+
+    def _replace_now(self, slot: SlotHandle) -> None:
         self.drop(slot)
-        if not (self._waiters or self._requested):
+        is_last = len(self._slots) <= self.lent
+        if is_last and not (self._waiters or self._requested):
             self.keep_warm(slot.kind, 1)
 
     def _send_request(

@@ -235,10 +235,12 @@ class Slot:
 
     def serve(self) -> None:
         space = socket.CMSG_SPACE(4 * _DESCRIPTORS)
+        buffer = bytearray(_LARGEST_REQUEST)  # one for all: each new one would touch other pages
         while True:
-            message, extra, _, _ = self._commands.recvmsg(_LARGEST_REQUEST, space, socket.MSG_CMSG_CLOEXEC)
-            if not message:
+            size, extra, _, _ = self._commands.recvmsg_into([buffer], space, socket.MSG_CMSG_CLOEXEC)
+            if not size:
                 return
+            message = bytes(buffer[:size])
             descriptors = list(array.array("i", extra[0][2]))
             if message == b"@":  # too large for a message
                 message = _read_whole(descriptors.pop(0))
@@ -261,13 +263,23 @@ class Slot:
         _, status, used = os.wait4(pid, 0)
         self._kill_leftovers()
         os.chdir("/")
-        is_clean = self._scratch.renew() and not any(map(_lists_any, self._ipc_objects))
+        is_clean = self._scratch.renew() and not self._lists_ipc_objects()
         seconds = self._counted() - before if self._counters else used.ru_utime + used.ru_stime
         return SLOT_REPORT.pack(kind, status, seconds, used.ru_maxrss, is_clean)
 
+    def _lists_ipc_objects(self) -> bool:
+        """Whether there is more than the header line in one of these files of /proc."""
+        for descriptor in self._ipc_objects:  # noqa: SIM110  # a generator costs memory in every slot
+            if os.pread(descriptor, 512, 0).partition(b"\n")[2]:
+                return True
+        return False
+
     def _counted(self) -> float:
         """CPU time that the control group has counted, also of processes that nobody waited for."""
-        return sum(map(process_tree.counted_seconds, self._counters))
+        seconds = 0.0
+        for counter in self._counters:
+            seconds += process_tree.counted_seconds(counter)
+        return seconds
 
     def _cpu_seconds(self, members: list[str], before: float) -> float:
         return self._counted() - before if self._counters else process_tree.cpu_seconds(members)
@@ -310,11 +322,6 @@ def _kill(pid: int, kind: bytes) -> bytes:
     """The command itself; its descendants are killed when it has been waited for."""
     os.kill(pid, signal.SIGKILL)
     return kind
-
-
-def _lists_any(descriptor: int) -> bool:
-    """Whether there is more than the header line in such a file of /proc."""
-    return bool(os.pread(descriptor, 512, 0).partition(b"\n")[2])
 
 
 def _read_whole(descriptor: int) -> bytes:
