@@ -92,6 +92,15 @@ async def test_cents_become_dollars_exactly(connected: Connected) -> None:
     assert result.data["summary"]["amount_usd"] == "2.4757824"
 
 
+async def test_an_amount_without_bounds_is_not_written_out(connected: Connected) -> None:
+    row = {"results": [{"currency": "USD", "amount": "1e999999999"}]}
+    connected.keep({"ANTHROPIC_ADMIN_KEY": KEY})
+    async with web_server(lambda _: answer({"data": [row], "has_more": False})) as web, connected.reeve(web) as reeve:
+        result = await reeve.call("anthropic_usage", action="cost", starting_at="2026-01-01T00:00:00Z")
+
+    assert "amount_usd" not in result.data["data"][0]["results"][0]
+
+
 async def test_a_day_of_claude_code(connected: Connected) -> None:
     result, _ = await report(connected, action="claude_code", starting_at="2026-01-01", limit=1)
 

@@ -1,11 +1,12 @@
 """How the client of connectors bears services that fail."""
 
 import asyncio
+import json
 
 import pytest
 
 from tests.connectors.connected import Connected, connected_settings
-from tests.connectors.google_server import answer
+from tests.connectors.google_server import SCOPE, answer
 from tests.network import Answer, WebServer, listening, read_request, web_server
 from toolreeve.connectors.api import CONCURRENCY, gather
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -41,6 +42,37 @@ async def test_a_failure_says_what_and_what_to_do(
     assert result.error.code is code
     assert words in result.error.message
     assert "github-token" not in result.error.message
+
+
+EVERY_TOOL: dict[str, dict[str, object]] = {
+    "github_read_issue": {"repo": "ann/app", "number": 1},
+    "github_comment": {"repo": "ann/app", "number": 1, "body": "hello"},
+    "gmail_search": {"query": "x"},
+    "gmail_read": {"messageId": "m1"},
+    "gmail_send": {"to": "ann@corp.example", "subject": "s", "body": "b"},
+    "calendar_list_events": {},
+    "calendar_get_event": {"eventId": "e"},
+    "calendar_create_event": {"summary": "s", "start": "2026-01-01", "end": "2026-01-01"},
+    "anthropic_usage": {"action": "usage", "starting_at": "2026-01-01T00:00:00Z"},
+}
+
+
+@pytest.mark.parametrize(
+    "body", [b"7", b"null", b"[]", b'["x"]', b'{"items": 7, "messages": 7, "data": 7, "comments": 1, "attendees": 7}']
+)
+async def test_whatever_json_a_service_answers_with_no_tool_breaks(connected: Connected, body: bytes) -> None:
+    async with web_server(lambda _: Answer(body=body)) as web:
+        scopes = [f"{SCOPE}{name}" for name in ("gmail.readonly", "gmail.send", "calendar.events")]
+        grant = {"access_token": "t", "refresh_token": "r", "expires_at": 4e9, "scopes": scopes}
+        grant |= {"client_id": "c", "issuer": f"http://127.0.0.1:{web.port}"}
+        names = ("GITHUB_TOKEN", "ANTHROPIC_ADMIN_KEY", "GOOGLE_CLIENT_ID", "GOOGLE_CLIENT_SECRET")
+        grants = dict.fromkeys(("GOOGLE_GMAIL_GRANT", "GOOGLE_CALENDAR_GRANT"), json.dumps(grant))
+        connected.keep(dict.fromkeys(names, "c") | grants)
+        async with connected.reeve(web, *EVERY_TOOL, approve=lambda request: request.allow()) as reeve:
+            results = {tool: await reeve.call(tool, args) for tool, args in EVERY_TOOL.items()}
+
+    codes = {tool: result.error.code for tool, result in results.items() if result.error is not None}
+    assert set(codes.values()) <= {ErrorCode.UPSTREAM}, results
 
 
 async def test_a_body_that_is_cut_off_is_an_error(connected: Connected) -> None:

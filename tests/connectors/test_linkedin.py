@@ -75,6 +75,22 @@ async def test_a_date_that_the_pages_ignore_is_checked_on_the_cards(connected: C
     assert result.data["checkedFromCards"] == ["dateSincePosted"]
 
 
+async def test_cards_that_are_links_or_new_are_read_alike(connected: Connected) -> None:
+    page = card(1) + card(2, "Link", root="a") + card(3, "New", "€60,000.00 - €70,000.00", new=True) + "<li>\n\n</li>"
+
+    result, received = await call(
+        connected, lambda _: Answer(body=page.encode(), headers=HTML), "linkedin_jobs", keyword="python"
+    )
+
+    found = [(job["id"], job["title"], job["company"], job["date"], job["salary"]) for job in result.data["jobs"]]
+    assert found == [
+        ("1", "Engineer", "Corp & Co", "2026-01-02", ""),
+        ("2", "Link", "Corp & Co", "2026-01-02", ""),
+        ("3", "New", "Corp & Co", "2026-01-02", "€60,000.00 - €70,000.00"),
+    ]
+    assert received[0].headers["accept-language"].startswith("en")
+
+
 async def test_the_end_page_ends_the_search(connected: Connected) -> None:
     result, _ = await call(connected, site(20), "linkedin_jobs", keyword="python", limit="50")
 

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.connectors.google_server import encode, part
-from toolreeve.connectors.mime import MAX_DEPTH, decode_base64url, get_header, lift_bodies, parse_mail
+from toolreeve.connectors.mime import (
+    MAX_DEPTH,
+    MAX_HEADER,
+    decode_base64url,
+    decode_words,
+    get_header,
+    lift_bodies,
+    parse_mail,
+)
 from toolreeve.tools.html import MAX_INPUT
 
 
@@ -48,6 +56,23 @@ def test_gmails_utf8_is_read_whatever_the_header_says() -> None:
 
 def test_a_codec_that_is_no_charset_is_not_used() -> None:
     assert parse_mail(part("text/plain", b"caf\xe9", content_type="text/plain; charset=rot13")).body == "caf\ufffd"
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"])
+def test_codecs_that_no_mail_is_written_in_are_not_used(charset: str) -> None:
+    body = "a-" + "b9" * 500_000
+
+    parsed = parse_mail(part("text/plain", body, Content_Type=f"text/plain; charset={charset}"))
+
+    assert parsed.body == body
+
+
+def test_a_header_of_megabytes_is_cut_before_it_is_decoded() -> None:
+    """Decoding all of it would take minutes."""
+    header = {"name": "Subject", "value": "=?utf-8?q?x?= " * 500_000}
+
+    assert get_header({"headers": [header]}, "subject").startswith("xxx")
+    assert len(decode_words(header["value"])) < MAX_HEADER
 
 
 def test_headers_are_found_in_any_case_and_decoded() -> None:

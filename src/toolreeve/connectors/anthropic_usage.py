@@ -29,6 +29,8 @@ _PATHS = {
     ("usage", "analytics"): "/v1/organizations/analytics/usage",
     ("cost", "analytics"): "/v1/organizations/analytics/cost",
 }
+_DIGITS = 40
+"""Of an amount: `1e999999999` would be written out as a text of a gigabyte."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _GROUPS = ("model", "description", "workspace_id", "api_key_id", "cost_type", "product", "actor")
 
@@ -114,8 +116,8 @@ async def _rows(
     rows: list[Mapping[str, Any]] = []
     page: str | None = None
     for _ in range(MAX_PAGES):
-        found = await client.get(ctx, path, {**params, "page": page})
-        listed = found.get("data") if isinstance(found, Mapping) else None
+        found = await client.get_object(ctx, path, {**params, "page": page})
+        listed = found.get("data")
         if not isinstance(listed, list):
             raise ToolError(ErrorCode.UPSTREAM, f"{client.title} returned no rows")
         rows += [each for each in listed if isinstance(each, Mapping)]
@@ -150,7 +152,7 @@ def _dollars(cents: Any) -> Decimal | None:
         amount = Decimal(str(cents))
     except InvalidOperation:
         return None
-    return amount.scaleb(-2) if amount.is_finite() else None
+    return amount.scaleb(-2) if amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
 
 
 def _summarize(rows: Sequence[Any]) -> dict[str, Any]:

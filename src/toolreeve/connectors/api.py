@@ -86,10 +86,20 @@ class ApiClient:
     async def get(self, ctx: Context, path: str, params: Mapping[str, Any] | None = None, **options: Any) -> Any:
         return self.parse(await self.fetch(ctx, path, params, **options))
 
-    async def post(self, ctx: Context, path: str, body: Any, params: Mapping[str, Any] | None = None) -> Any:
+    async def get_object(self, ctx: Context, path: str, params: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        return self._object(await self.get(ctx, path, params))
+
+    async def post(
+        self, ctx: Context, path: str, body: Any, params: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
         headers = {"content-type": "application/json"}
         reply = await self._authorized(ctx, "POST", self._url(path, params), headers, json.dumps(body))
-        return self.parse(self.check(reply))
+        return self._object(self.parse(self.check(reply)))
+
+    def _object(self, found: Any) -> Mapping[str, Any]:
+        if not isinstance(found, Mapping):
+            raise ToolError(ErrorCode.UPSTREAM, f"{self.title} did not answer with an object", retryable=False)
+        return found
 
     async def fetch(
         self, ctx: Context, path: str, params: Mapping[str, Any] | None = None, *, max_body: int | None = None
@@ -162,6 +172,12 @@ class ApiClient:
         given = {name: value for name, value in (params or {}).items() if value is not None}
         query = f"?{encode_form(given).decode()}" if given else ""
         return f"{self.base.rstrip('/')}{path}{query}"
+
+
+def objects(found: Any, key: str) -> list[Mapping[str, Any]]:
+    """The objects in the list under this key; none if it is not a list."""
+    listed = found.get(key) if isinstance(found, Mapping) else None
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
 
 
 async def gather(work: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:

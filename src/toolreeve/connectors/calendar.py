@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from toolreeve.connectors.api import PRIVATE, ApiClient
+from toolreeve.connectors.api import PRIVATE, ApiClient, objects
 from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
 from toolreeve.connectors.event_times import day_bounds, event_times, instant
 from toolreeve.connectors.google_account import CALENDAR, GoogleAccount, GoogleCredential
@@ -16,7 +16,6 @@ from toolreeve.connectors.outgoing_mail import all_recipients, read_addresses
 from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.tool import AnyFunctionTool, Arguments
 from toolreeve.core.urls import encode_segment
@@ -68,10 +67,9 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
             "singleEvents": "true",
             "orderBy": "startTime",
         }
-        found = await reading.get(ctx, _events(calendarId), params)
-        items = found.get("items") if isinstance(found, Mapping) else None
-        events = [_summary(each) for each in items if isinstance(each, Mapping)] if isinstance(items, list) else []
-        data: dict[str, Any] = {"events": events, "count": len(events), "timeZone": found.get("timeZone", "")}
+        found = await reading.get_object(ctx, _events(calendarId), params)
+        events = [_summary(each) for each in objects(found, "items")]
+        data: dict[str, Any] = {"events": events, "count": len(events), "timeZone": _value(found, "timeZone")}
         if found.get("nextPageToken"):
             data["more"] = True
         return Output(data=data, labels=PRIVATE)
@@ -83,9 +81,7 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     )
     async def calendar_get_event(ctx: Context, eventId: str, calendarId: str = "primary") -> Output:
         """Read an event: times, description, attendees with their responses, conference link and recurrence."""
-        found = await reading.get(ctx, f"{_events(calendarId)}/{encode_segment(eventId)}")
-        if not isinstance(found, Mapping):
-            raise ToolError(ErrorCode.UPSTREAM, "Google Calendar returned no event")
+        found = await reading.get_object(ctx, f"{_events(calendarId)}/{encode_segment(eventId)}")
         return Output(data=_detail(found), labels=PRIVATE)
 
     @service.tool(
@@ -166,8 +162,8 @@ def _when(time: Any) -> str:
     return str(found.get("dateTime") or found.get("date") or "") + (f" ({zone})" if zone else "")
 
 
-def _value(event: Any, key: str) -> str:
-    found = event.get(key) if isinstance(event, Mapping) else None
+def _value(event: Mapping[str, Any], key: str) -> str:
+    found = event.get(key)
     if key in ("start", "end"):
         return _when(found)
     return found if isinstance(found, str) else ""
@@ -188,13 +184,14 @@ def _summary(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detail(event: Mapping[str, Any]) -> dict[str, Any]:
+    rules = event.get("recurrence")
     return {
         **_summary(event),
         "description": _readable(_value(event, "description")),
         "creator": _person(event, "creator"),
-        "attendees": [_attendee(each) for each in event.get("attendees") or () if isinstance(each, Mapping)],
+        "attendees": [_attendee(each) for each in objects(event, "attendees")],
         "conferenceLink": _conference(event),
-        "recurrence": [str(each) for each in event.get("recurrence") or ()],
+        "recurrence": [str(each) for each in rules] if isinstance(rules, list) else [],
         "htmlLink": _value(event, "htmlLink"),
     }
 
@@ -220,9 +217,7 @@ def _attendee(found: Mapping[str, Any]) -> dict[str, Any]:
 def _conference(event: Mapping[str, Any]) -> str:
     if link := _value(event, "hangoutLink"):
         return link
-    data = event.get("conferenceData")
-    entries = data.get("entryPoints") if isinstance(data, Mapping) else None
-    for each in entries if isinstance(entries, list) else ():
-        if isinstance(each, Mapping) and each.get("entryPointType") == "video":
+    for each in objects(event.get("conferenceData"), "entryPoints"):
+        if each.get("entryPointType") == "video":
             return str(each.get("uri") or "")
     return ""

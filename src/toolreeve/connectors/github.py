@@ -6,12 +6,11 @@ Anybody may write an issue, so what is read is untrusted. A comment is seen by e
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolreeve.connectors.api import PRIVATE, ApiClient, SecretHeader
+from toolreeve.connectors.api import PRIVATE, ApiClient, SecretHeader, objects
 from toolreeve.connectors.catalogue import ServiceUrls
 from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
 from toolreeve.core.danger import DangerLevel
-from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.tool import AnyFunctionTool
 from toolreeve.core.urls import encode_segment
@@ -64,9 +63,7 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     async def github_read_issue(ctx: Context, repo: str, number: int) -> Output:
         """Read an issue or pull request with its comments."""
         path = f"{_path(repo)}/issues/{number}"
-        issue = await client.get(ctx, path)
-        if not isinstance(issue, Mapping):
-            raise ToolError(ErrorCode.UPSTREAM, "GitHub returned no issue")
+        issue = await client.get_object(ctx, path)
         comments = await _comments(client, ctx, path) if issue.get("comments") else []
         data = {**_summary(issue), "body": _text(issue, "body"), "comments": comments}
         return Output(data=data, truncated=False, labels=PRIVATE)
@@ -109,7 +106,6 @@ async def _comments(client: ApiClient, ctx: Context, path: str) -> list[dict[str
 
 
 def _summary(issue: Mapping[str, Any]) -> dict[str, Any]:
-    labels = issue.get("labels")
     return {
         "number": issue.get("number"),
         "kind": "pull request" if "pull_request" in issue else "issue",
@@ -117,7 +113,7 @@ def _summary(issue: Mapping[str, Any]) -> dict[str, Any]:
         "state": _text(issue, "state"),
         "author": _author(issue),
         "createdAt": _text(issue, "created_at"),
-        "labels": [_text(each, "name") for each in labels] if isinstance(labels, list) else [],
+        "labels": [_text(each, "name") for each in objects(issue, "labels")],
         "url": _text(issue, "html_url"),
     }
 

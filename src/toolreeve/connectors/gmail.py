@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from toolreeve.connectors.api import PRIVATE, ApiClient, gather
+from toolreeve.connectors.api import PRIVATE, ApiClient, gather, objects
 from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
 from toolreeve.connectors.google_account import GMAIL, GoogleAccount, GoogleCredential
-from toolreeve.connectors.mime import LiftedBody, decode_words, get_header, lift_bodies, parse_mail
+from toolreeve.connectors.mime import LiftedBody, get_header, lift_bodies, parse_mail
 from toolreeve.connectors.outgoing_mail import RECIPIENT_FIELDS, all_recipients, compose, encode_raw, preview_mail
 from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
@@ -103,9 +103,8 @@ def _check(args: Arguments) -> None:
 
 
 async def _search(client: ApiClient, ctx: Context, query: str, limit: int) -> Output:
-    listed = await client.get(ctx, _MESSAGES, {"q": query, "maxResults": limit})
-    found = listed.get("messages") if isinstance(listed, Mapping) else None
-    ids = [_text(each, "id") for each in found[:limit]] if isinstance(found, list) else []
+    listed = await client.get_object(ctx, _MESSAGES, {"q": query, "maxResults": limit})
+    ids = [_text(each, "id") for each in objects(listed, "messages")[:limit]]
     params = {"format": "metadata", "metadataHeaders": ["From", "Subject", "Date"]}
 
     async def look_up(message: str) -> dict[str, str]:
@@ -113,7 +112,7 @@ async def _search(client: ApiClient, ctx: Context, query: str, limit: int) -> Ou
 
     messages = await gather(partial(look_up, each) for each in ids if each)
     data: dict[str, Any] = {"messages": messages, "count": len(messages), "query": query}
-    if isinstance(listed, Mapping) and listed.get("nextPageToken"):
+    if listed.get("nextPageToken"):
         data["more"] = True
     return Output(data=data, labels=PRIVATE)
 
@@ -166,4 +165,4 @@ def _text(message: Any, key: str) -> str:
 def _unescape(snippet: str) -> str:
     from toolreeve.tools.markup import unescape
 
-    return decode_words(unescape(snippet))
+    return " ".join(unescape(snippet).split())

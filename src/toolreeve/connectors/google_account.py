@@ -138,29 +138,35 @@ async def post_form(http: Http, url: str, form: Mapping[str, str]) -> HttpReply:
 
 
 class GoogleAccount:
-    """The grant of one product."""
+    """The grant of one product. The requests of one call look it up once."""
 
     def __init__(self, product: Product, urls: ServiceUrls) -> None:
         self.product = product
         self._endpoints = urls
         self._renewing: asyncio.Task[GoogleGrant] | None = None
+        self._looked_up: tuple[str, GoogleGrant | None] = ("", None)
 
     async def token(self, ctx: Context, scope: str) -> str:
         """A token that is not known to have expired. Raises ToolError, which says what to run."""
-        grant = await self.load(ctx.secrets)
+        call, grant = self._looked_up
+        if call != ctx.call.id or grant is None:
+            grant = await self.load(ctx.secrets)
         if grant is None:
             raise _login(f"no Google account is connected for {self.product.name}")
         if not covers(grant.scopes, scope):
             raise _login(f"the Google login does not cover {scope}")
         if ctx.now() > grant.expires_at - EARLY:
             grant = await self.renew(ctx, grant.access_token)
+        self._looked_up = (ctx.call.id, grant)
         return grant.access_token
 
     async def renew(self, ctx: Context, used: str) -> GoogleGrant:
         """Another token than the one used. Cancelling one call does not cancel it for the others."""
         if self._renewing is None or self._renewing.done():
             self._renewing = asyncio.create_task(self._renew(ctx, used))
-        return await asyncio.shield(self._renewing)
+        grant = await asyncio.shield(self._renewing)
+        self._looked_up = (ctx.call.id, grant)
+        return grant
 
     async def load(self, secrets: SecretAccess) -> GoogleGrant | None:
         stored = await secrets.find(self.product.secret)

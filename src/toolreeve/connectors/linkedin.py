@@ -58,7 +58,8 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         base=urls.linkedin,
         credential=NoCredential(),
         remedy="its guest pages need no login, so it blocks this machine; try again in an hour",
-        extra_headers={"user-agent": _AGENT, "accept": "text/html"},
+        # In another language the criteria of a job could not be compared with the filters.
+        extra_headers={"user-agent": _AGENT, "accept": "text/html", "accept-language": "en-US,en;q=0.9"},
     )
     service = ServiceTools("linkedin", "web", urls.linkedin)
 

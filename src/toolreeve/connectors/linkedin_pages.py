@@ -15,6 +15,7 @@ from toolreeve.tools.markup import Token, attributes, tokens
 END_PAGE = "<!DOCTYPE html>\n\n<!---->"
 _URN = re.compile(r"urn:li:jobPosting:(\d{1,20})")
 _WALLS = ("/authwall", "/login", "/checkpoint", "/uas/")
+CARDS = ("base-search-card", "job-search-card", "base-card")
 TITLES = ("top-card-layout__title", "topcard__title")
 COMPANIES = ("topcard__org-name-link", "topcard__flavor")
 LOCATIONS = ("topcard__flavor--bullet", "top-card-layout__second-subline")
@@ -38,12 +39,14 @@ def is_blocked(reply: HttpReply) -> bool:
 
 def parse_cards(source: str) -> list[dict[str, str]]:
     parts = list(tokens(source[:MAX_INPUT]))
-    cards = []
-    for given, inner in elements(parts, "base-search-card"):
-        found = _URN.search(attributes(given).get("data-entity-urn", ""))
-        if found:
-            cards.append(_card(found[1], inner))
-    return cards
+    for name in CARDS:
+        cards = []
+        for given, inner in elements(parts, name):
+            if found := _URN.search(attributes(given).get("data-entity-urn", "")):
+                cards.append(_card(found[1], inner))
+        if cards:
+            return cards
+    return []
 
 
 def _card(job: str, inner: Sequence[Token]) -> dict[str, str]:

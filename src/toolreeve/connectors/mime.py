@@ -13,16 +13,21 @@ from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from typing import Any
 
+from toolreeve.connectors.api import objects
 from toolreeve.tools.html import MAX_INPUT, html_to_text
 
 MAX_DEPTH = 30
 MAX_PARTS = 500
+MAX_HEADER = 8192
+"""Characters of a header or a file name; decoding takes quadratic time."""
 _PIECE = 1 << 20  # characters; a multiple of four
 _LARGE_BODY = re.compile(rb'"data"\s*:\s*"([A-Za-z0-9_=-]{65536,})"')
 _LIFTED = "#"
 """Marks a lifted body by its number; no base64 has it."""
 LiftedBody = tuple[bytearray, bool]
 _STANDARD = bytes.maketrans(b"-_", b"+/")
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"})
+"""Codecs of Python that no mail is written in; some take quadratic time."""
 
 
 @dataclass(slots=True)
@@ -49,7 +54,7 @@ def parse_mail(payload: Mapping[str, Any], lifted: list[LiftedBody] | None = Non
 def get_header(payload: Mapping[str, Any], name: str) -> str:
     """The first header of that name, in whatever case; decoded, on one line. Empty if there is none."""
     wanted = name.lower()
-    for each in _listed(payload, "headers"):
+    for each in objects(payload, "headers"):
         if str(each.get("name", "")).lower() == wanted:
             return decode_words(str(each.get("value", "")))
     return ""
@@ -57,7 +62,9 @@ def get_header(payload: Mapping[str, Any], name: str) -> str:
 
 def decode_words(value: str) -> str:
     """RFC 2047: `=?utf-8?q?caf=C3=A9?=` as café. What cannot be decoded stays as it is."""
-    flat = " ".join(value.split())
+    flat = " ".join(value[:MAX_HEADER].split())
+    if "=?" not in flat:
+        return flat
     try:
         return " ".join(str(make_header(decode_header(flat))).split())
     except (HeaderParseError, LookupError, UnicodeError, ValueError):
@@ -78,7 +85,7 @@ class _Walk:
                 self._mail.problems.append("the rest of its parts is left out")
             return
         kind = str(part.get("mimeType", "")).lower()
-        inner = _listed(part, "parts")
+        inner = objects(part, "parts")
         if _is_attachment(part):
             self._attach(part, kind)
         elif kind == "multipart/alternative":
@@ -192,7 +199,8 @@ def decode_charset(data: bytes | bytearray, charset: str) -> str:
         except UnicodeDecodeError:
             pass
     try:
-        if codecs.lookup(charset or "utf-8")._is_text_encoding:
+        codec = codecs.lookup(charset or "utf-8")
+        if codec._is_text_encoding and codec.name not in _NO_CHARSETS:
             return data.decode(charset or "utf-8", "replace")
     except (LookupError, ValueError, UnicodeError):
         pass
@@ -210,8 +218,3 @@ def _preference(part: Mapping[str, Any]) -> int:
     if kind == "text/html":
         return 0
     return 1 if kind.startswith("multipart/") else 2
-
-
-def _listed(part: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    found = part.get(key)
-    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
