@@ -11,6 +11,7 @@ from tests.serve.mcp.http_server import HEADERS, request
 from tests.world import World
 from toolreeve.approval.channels.inbox import InboxChannel
 from toolreeve.approval.pending import read_question
+from toolreeve.core.call import Role
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.serve.running_server import RunningServer, announce
 
@@ -88,29 +89,63 @@ class LinkClient(Client):
 
     def __init__(self, server: ApiServer, action: str = "accept") -> None:
         super().__init__(capabilities=LINKS, answers=lambda _: {"action": action})
-        self.client.link = lambda asked: server.reeve.approvals.new_link(asked, base=server.url)
+        self.client.inbox = f"{server.url}/inbox"
         self.told: list[tuple[str, Any]] = []
 
     async def notify(self, method: str, params: Any) -> None:
         self.told.append((method, params))
 
 
-async def test_a_client_that_opens_links_gets_one_and_the_answer_on_the_page_counts(world: World) -> None:
+async def allow_in_console(server: ApiServer, address: str) -> None:
+    """As a person who has logged in, and opens the address that the client was given."""
+    number = address.rpartition("/inbox/")[2]
+    async with server.browser() as browser:
+        card = (await browser.get(f"/api/v1/approvals/{number}")).json()
+        await asyncio.sleep(0.35)
+        answer = {"answer": "allow", "digest": card["digest"]}
+        made = await browser.post(f"/api/v1/approvals/{number}/decide", json=answer)
+        assert made.status_code == 200, made.text
+
+
+async def test_a_client_that_opens_links_gets_one_and_the_answer_in_the_console_counts(world: World) -> None:
     async with serving(world.reeve()) as server:
         client = LinkClient(server)
         waiting = asyncio.create_task(client.writes(server.reeve))
         await client.form.shown.wait()
         params = client.form.asked[0][1]
         shown = await server.client.get(params["url"])
-        await asyncio.sleep(0.35)
         unanswered = not waiting.done()
-        await server.client.post(params["url"], data={"answer": "allow"})
+        await allow_in_console(server, params["url"])
         result = await waiting
 
     assert (params["mode"], set(params)) == ("url", {"mode", "message", "url", "elicitationId"})
     assert (shown.status_code, unanswered, result.success) == (200, True, True)
-    assert result.meta.approved_by == "holder via link"
+    assert result.meta.approved_by == "local via console"
     assert client.told == [("notifications/elicitation/complete", {"elicitationId": params["elicitationId"]})]
+
+
+async def test_the_link_that_a_client_gets_lets_it_approve_nothing(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        agent = await server.token(Role.OPERATOR)
+        client = LinkClient(server)
+        waiting = asyncio.create_task(client.writes(server.reeve))
+        await client.form.shown.wait()
+        address = client.form.asked[0][1]["url"]
+        number = address.rpartition("/inbox/")[2]
+        page = await server.client.get(address)
+        await asyncio.sleep(0.35)
+        tried = [
+            await server.client.post(address, data={"answer": "allow"}),
+            await server.client.post(f"/approve/{number}", data={"answer": "allow"}),
+            await server.client.post(f"/api/v1/approvals/{number}/decide", json={"answer": "allow"}),
+            await server.client.post(f"/api/v1/approvals/{number}/decide", json={"answer": "allow"}, headers=agent),
+        ]
+        pending = [each["state"] for each in (await server.reeve.approvals.list()).items]
+        waiting.cancel()
+        await asyncio.wait({waiting})
+
+    assert ("write_file" in page.text, pending) == (False, ["pending"])
+    assert all(each.status_code in (401, 403, 405) for each in tried), [each.status_code for each in tried]
 
 
 async def test_a_link_that_is_not_opened_leaves_the_question_pending(world: World) -> None:
@@ -139,9 +174,8 @@ async def test_in_the_modern_era_the_page_is_waited_for_and_consent_alone_runs_n
             retry = {"inputResponses": opened, "requestState": asked["requestState"]}
             waiting = asyncio.create_task(send(server.client, **retry))
             await server.client.get(link)
-            await asyncio.sleep(0.35)
             ran = (world.workspace / "a.txt").exists()
-            await server.client.post(link, data={"answer": "allow"})
+            await allow_in_console(server, link)
             done = await waiting
 
     assert without["structuredContent"]["status"] == "pending", "no console is being served"

@@ -157,10 +157,10 @@ class Approvals:
             dead_time=self._dead_time if dead_time is None else dead_time,
         )
 
-    def new_link(self, request: Request, *, base: str | None = None) -> str:
-        """A link whose holder can see the question and, in a second step, answer it once. `base` is the console's
-        address, by default the configured one."""
-        return f"{base or self._link_url}/approve/{self._signer.sign(request.id, request.digest)}"
+    def new_link(self, request: Request) -> str:
+        """A link whose holder can see the question and, in a second step, answer it once. For approvers only, never for
+        the caller's own client."""
+        return f"{self._link_url}/approve/{self._signer.sign(request.id, request.digest)}"
 
     async def open_link(self, token: str) -> dict[str, Any] | None:
         """The card that a link leads to; None if the question is gone. Decides nothing. Raises BadLink."""

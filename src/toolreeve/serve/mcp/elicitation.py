@@ -5,7 +5,7 @@ without a choice.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolreeve.approval.prompt import describe
@@ -29,14 +29,13 @@ ALLOW = {
 }
 
 
-def elicitation(
-    request: Request, link: Callable[[Request], str] | None = None, *, lists: bool = True
-) -> dict[str, Any]:
-    """The params of `elicitation/create`. With `link`, the client opens the page of the question: its consent to do so
-    is no answer. `lists`: the client knows fields with several choices."""
-    if link is not None:
-        text = f"{sentence(request)}. See the whole call, and decide, on this page."
-        return {"mode": "url", "message": text, "url": link(request), "elicitationId": request.id}
+def elicitation(request: Request, inbox: str | None = None, *, lists: bool = True) -> dict[str, Any]:
+    """The params of `elicitation/create`. With `inbox`, the client opens the question's page in the console: consent
+    to that is no answer, and the address is no credential: the client that asks must not approve. `lists`: the client
+    knows fields with several choices."""
+    if inbox is not None:
+        text = f"{sentence(request)}. See the whole call in the console, and decide there."
+        return {"mode": "url", "message": text, "url": f"{inbox}/{request.id}", "elicitationId": request.id}
     keep = {} if len(_changed(request)) < 2 else {"keep": _keep_field(request, lists=lists)}
     return {
         "message": _message(request),

@@ -6,7 +6,6 @@ Each method belongs to its era. A client learns nothing about tools that it may 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,12 +86,12 @@ class Handlers:
         return self._stamped("tools/call", await self._calls.answer(params, context), context)
 
     def _prepare(self, context: RequestContext) -> None:
-        """A client that opens links instead of showing forms gets one to the console, if that is being served."""
+        """A client that opens links instead of showing forms gets the question's page in the console, if that is being
+        served. It decides nothing by itself: whoever answers there has to log in."""
         context.client.asked = self._asks_clients
         if context.opens_links:
             running = find_running(Path(self._reeve.configuration.settings.state.dir))
-            new_link = self._reeve.approvals.new_link
-            context.client.link = None if running is None else partial(new_link, base=running.url)
+            context.client.inbox = None if running is None else f"{running.url}/inbox"
 
     def cancel(self, context: RequestContext) -> bool:
         """Cancel the call of a request; False if it has none, or the call has ended."""

@@ -106,7 +106,7 @@ class InputRequired:
             state = self._seal.open(token, holder=_holder(context), request=_digest(method, params))
         except BadState:
             raise WireError(INVALID_PARAMS, REFUSED) from None
-        if state.question and responses is not None and context.client.link is not None:
+        if state.question and responses is not None and context.client.inbox is not None:
             await self._approvals.wait(state.question, timeout=DEFAULT_WAIT)
             responses = None  # that the page was opened is no answer: the answer is in the store
         decision = _decision(state, responses, seconds=self._now() - state.asked)
@@ -144,7 +144,7 @@ class InputRequired:
         )
         return {
             "resultType": "input_required",
-            "inputRequests": {KEY: {"method": METHOD, "params": elicitation(asked, context.client.link)}},
+            "inputRequests": {KEY: {"method": METHOD, "params": elicitation(asked, context.client.inbox)}},
             "requestState": self._seal.close(state),
         }
 

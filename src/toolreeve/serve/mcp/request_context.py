@@ -6,7 +6,7 @@ that is answered.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,8 +57,8 @@ class ClientInfo:
     subscribed: set[str] = field(default_factory=set)
     asked: bool = True
     """Whether the client itself is asked for approvals."""
-    link: "Callable[[Request], str] | None" = None
-    """Makes the link to a question, for a client that opens links and shows no forms."""
+    inbox: str | None = None
+    """The console's page of questions, for a client that opens links and shows no forms."""
 
 
 class RequestContext:
@@ -164,7 +164,7 @@ class RequestContext:
     def can_ask(self) -> bool:
         """Whether the client is to be asked, and can be: by a form, or by a link to the console."""
         if self.opens_links:
-            return self.client.asked and self.client.link is not None
+            return self.client.asked and self.client.inbox is not None
         return self.client.asked and isinstance(self.client.capabilities.get("elicitation"), Mapping)
 
     @property
@@ -186,10 +186,10 @@ class RequestContext:
         began = time.monotonic()
         try:
             lists = self.client.version >= str(Era.LEGACY)
-            result = await self.request(METHOD, elicitation(request, self.client.link, lists=lists))
+            result = await self.request(METHOD, elicitation(request, self.client.inbox, lists=lists))
         except PeerError as problem:
             raise PeerUnavailable(problem.message) from None
-        if self.client.link is not None and result.get("action") == "accept":
+        if self.client.inbox is not None and result.get("action") == "accept":
             await self._until_answered(request)
         return read_answer(request, result, seconds=time.monotonic() - began)
 
