@@ -105,6 +105,8 @@ class Pipeline:
     async def _travel(self, entry: Entry) -> Output:
         call = entry.call
         meta = entry.meta
+        if call.id in self.revoked:
+            raise ToolError(ErrorCode.PERMISSION, "the credential of this call is no longer accepted")
         if self.expect is not None and call.tool not in self.registry:
             await self.expect(call)
         tool = self.registry.resolve(call.tool, hidden=call.peer is not None)

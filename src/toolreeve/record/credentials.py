@@ -55,7 +55,7 @@ class CredentialTable(Protocol):
         ...
 
     async def revoke(self, number: str) -> StoredCredential | None:
-        """Delete the one with this id; None if there is none."""
+        """Delete the one with this id, and those made with it; None if there is none."""
         ...
 
     async def redeem(self, digest: bytes, *, now: float) -> StoredCredential | None:

@@ -1,6 +1,7 @@
 """The calls that are running: found, cancelled and awaited by id."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 from toolreeve.core.call import ToolCall
@@ -14,6 +15,7 @@ class CallsInFlight:
         self._pipeline = pipeline
         self._running: dict[str, tuple[ToolCall, asyncio.Task[Any]]] = {}
         self._idle: asyncio.Future[None] | None = None
+        self._refused: Collection[str] = ()
 
     def __len__(self) -> int:
         return len(self._running)
@@ -26,6 +28,8 @@ class CallsInFlight:
         if task is None:
             raise ToolreeveError("calls must be made inside an asyncio task")
         self._running[call.id] = (call, task)
+        if self._is_refused(call):
+            self._pipeline.revoked.add(call.id)
         try:
             return await self._pipeline.run(call)
         finally:
@@ -35,6 +39,15 @@ class CallsInFlight:
             if call.id in self._pipeline.revoked:
                 self._pipeline.revoked.discard(call.id)
                 task.uncancel()
+
+    def refuse(self, credentials: Collection[str]) -> None:
+        """Cancel the calls that were made with these credentials, and refuse those that follow."""
+        self._refused = credentials
+        for call_id in [call_id for call_id, (call, _) in self._running.items() if self._is_refused(call)]:
+            self.cancel(call_id)
+
+    def _is_refused(self, call: ToolCall) -> bool:
+        return bool(self._refused) and call.peer is not None and call.peer.credential in self._refused
 
     def cancel(self, call_id: str) -> bool:
         """False if there is no such call."""

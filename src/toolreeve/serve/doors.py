@@ -77,6 +77,7 @@ async def new_application(
     )
     webhooks = WebhookDispatcher(reeve, reeve.internals.store.webhooks, draw=random.random)
     _watch(services, webhooks)
+    access.tokens.changed.append(lambda: reeve.internals.calls.refuse(access.tokens.ended))
     stops = [handlers.close, feed.close]
 
     def stop() -> None:

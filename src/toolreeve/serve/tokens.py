@@ -61,6 +61,11 @@ class Credential:
     expires: float | None = None
 
     @property
+    def channel(self) -> str:
+        """What answers given with it are recorded as."""
+        return "console" if self.csrf else "rest"
+
+    @property
     def sees_all(self) -> bool:
         """Whether it may read about the calls of everybody, with their arguments."""
         return bool(self.scopes & {AccessScope.APPROVE, AccessScope.MANAGE})
@@ -92,6 +97,8 @@ class Tokens:
         """Another one whenever other credentials are accepted: what was concluded from them holds no longer."""
         self.changed: list[Callable[[], None]] = []
         """Called whenever other credentials are accepted: what is open in the name of a revoked one ends."""
+        self.ended: set[str] = set()
+        """The ids of credentials that were accepted, and have been revoked or have expired."""
 
     def __bool__(self) -> bool:
         return self._required
@@ -118,16 +125,21 @@ class Tokens:
         return valid if self else valid | {ANONYMOUS.id}
 
     def replace_stored(self, rows: Iterable[StoredCredential]) -> None:
-        """Accept exactly these besides the configured ones."""
+        """Accept exactly these besides the configured ones; a token made with another one only as long as that one."""
         stored: dict[str, dict[bytes, Credential]] = {TOKEN: {}, SESSION: {}, LINK: {}}
-        for row in rows:
+        known = {each.id: each for each in rows}
+        for row in known.values():
             stored[row.kind][row.digest] = credential_of(row)
+        self._required = self._required or bool(stored[TOKEN])
+        makers = {each.id for each in self._configured.values()} | known.keys()
+        stored[TOKEN] = {key: each for key, each in stored[TOKEN].items() if makers.issuperset(makers_of(each.id))}
         if (self._stored, self._sessions) == (stored[TOKEN], stored[SESSION]):
             return
         self.version += 1
+        before = {each.id for each in (*self._stored.values(), *self._sessions.values())}
         self._stored = stored[TOKEN]
         self._sessions = stored[SESSION]
-        self._required = self._required or bool(self._stored)
+        self.ended |= before - self.valid_ids()
         for tell in self.changed:
             tell()
 
@@ -135,6 +147,12 @@ class Tokens:
         if found is None or (found.expires is not None and found.expires <= self._now()):
             return None
         return found
+
+
+def makers_of(number: str) -> Sequence[str]:
+    """The tokens that one was made with, which its id names: that of `a.b.c` with `a.b`, and that with `a`."""
+    parts = number.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def csrf_token(cookie: bytes) -> str:
@@ -163,10 +181,12 @@ def new_stored(
     scopes: Collection[AccessScope] = (),
     tools: Sequence[str] = (),
     expires: float | None = None,
+    maker: str = "",
 ) -> StoredCredential:
-    """Without `scopes`, those of the role."""
+    """Without `scopes`, those of the role. `maker` is the id of the token that makes it, which it does not outlive."""
+    number = secrets.token_hex(6)
     return StoredCredential(
-        id=secrets.token_hex(6),
+        id=f"{maker}.{number}" if maker else number,
         kind=kind,
         digest=digest_of(secret),
         name=name,

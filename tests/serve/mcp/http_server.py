@@ -58,8 +58,8 @@ class Sleeper:
     def __init__(self) -> None:
         self.runs, self.ended = asyncio.Event(), asyncio.Event()
 
-    def tool(self) -> Any:
-        @tool(name="sleep", danger=DangerLevel.SAFE)
+    def tool(self, name: str = "sleep") -> Any:
+        @tool(name=name, danger=DangerLevel.SAFE)
         async def sleep() -> str:
             """Sleep until somebody ends it."""
             self.runs.set()

@@ -1022,7 +1022,7 @@ export interface paths {
         get: operations["list_tokens"];
         put?: never;
         /**
-         * Make a token, for no more than the credential may do itself. From the first on, every request needs one, or a browser's session.
+         * Make a token, for no more than the credential may do itself. One made with a token ends with that one at the latest. From the first on, every request needs one, or a browser's session.
          * @description Needs the scope `manage`.
          */
         post: operations["add_token"];
@@ -1043,7 +1043,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a token, or end a browser's session: its next request is refused, and its open streams end.
+         * Revoke a token and those made with it, or end a browser's session: the next request is refused; streams and running calls end.
          * @description Needs the scope `manage`.
          */
         delete: operations["revoke_token"];
@@ -2021,13 +2021,16 @@ export interface components {
         };
         /**
          * NewToken
-         * @description `token` is shown this once; only its digest is stored.
+         * @description `token` is shown this once; only its digest is stored. `expires` is no later than that of the token which made
+         *     it.
          */
         NewToken: {
             /** Id */
             id: string;
             /** Token */
             token: string;
+            /** Expires */
+            expires: number;
         };
         /** NewWebhook */
         NewWebhook: {

@@ -20,7 +20,9 @@ class SqlCredentials:
         return await self._engine.read(partial(_list, now=now))
 
     async def revoke(self, number: str) -> StoredCredential | None:
-        return await self._engine.transact(partial(_take, where="id = ?", values=(number,)))
+        made_with_it = "substr(id, 1, length(?)) = ?"
+        values = (number, f"{number}.", f"{number}.")
+        return await self._engine.transact(partial(_take, where=f"id = ? OR {made_with_it}", values=values))
 
     async def redeem(self, digest: bytes, *, now: float) -> StoredCredential | None:
         where = f"digest = ? AND kind = '{LINK}' AND expires > ?"

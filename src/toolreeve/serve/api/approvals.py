@@ -190,8 +190,7 @@ def show_card(request: ApiRequest, card: Mapping[str, Any]) -> dict[str, Any]:
 async def _decide(request: ApiRequest, number: str, body: DecideBody) -> DecisionMade:
     terms = body.model_dump(exclude={"held_ms", "id"})
     by = request.credential.principal
-    channel = "console" if request.credential.csrf else "rest"
-    outcome = await request.services.reeve.approvals.decide(number, **terms, by=by, channel=channel)
+    outcome = await request.services.reeve.approvals.decide(number, **terms, by=by, channel=request.credential.channel)
     return _made(number, outcome)
 
 

@@ -51,7 +51,7 @@ class DecidingPeer(HttpPeer):
 
     def __init__(self, session: str, credential: Credential) -> None:
         super().__init__(session, credential.id)
-        self._by = f"{credential.principal.user} via {'console' if credential.csrf else 'rest'}"
+        self._by = f"{credential.principal.user} via {credential.channel}"
 
     async def ask(self, request: Request) -> Answer:
         return Answer(granted=True, digest=request.digest, by=self._by)

@@ -1,5 +1,6 @@
 """Endpoints of tokens: add, list and revoke, for administrators."""
 
+import math
 import secrets
 from typing import Annotated, Any, Literal
 
@@ -37,10 +38,12 @@ class TokenList(TypedDict):
 
 
 class NewToken(TypedDict):
-    """`token` is shown this once; only its digest is stored."""
+    """`token` is shown this once; only its digest is stored. `expires` is no later than that of the token which made
+    it."""
 
     id: str
     token: str
+    expires: float
 
 
 class TokenBody(Body):
@@ -62,33 +65,37 @@ async def list_tokens(request: ApiRequest) -> TokenList:
 
 @tokens.post("/tokens", AccessScope.MANAGE)
 async def add_token(request: ApiRequest, body: TokenBody) -> NewToken:
-    """Make a token, for no more than the credential may do itself. From the first on, every request needs one, or a
-    browser's session."""
+    """Make a token, for no more than the credential may do itself. One made with a token ends with that one at the
+    latest. From the first on, every request needs one, or a browser's session."""
     _check_grantable(request.credential, body)
     secret = f"tr_{secrets.token_urlsafe(32)}"
     now = request.services.now()
+    own = request.credential
+    maker = "" if own.csrf else own.id  # a browser's session is a person, who logs in again
+    latest = own.expires if maker and own.expires is not None else math.inf
+    expires = min(now + body.days * DAY, latest)
     row = new_stored(
         secret,
         kind=TOKEN,
         user=body.user,
         role=Role(body.role),
         scopes=[AccessScope(each) for each in body.scopes],
-        tools=body.tools or request.credential.tools,
+        tools=body.tools or own.tools,
         name=body.name,
         now=now,
-        expires=now + body.days * DAY,
+        expires=expires,
+        maker=maker,
     )
     await request.services.reeve.internals.store.credentials.add(row)
-    await request.services.reeve.internals.journal.note(
-        "token", {"added": row.to_dict(), "user": request.credential.principal.user}
-    )
+    await request.services.reeve.internals.journal.note("token", {"added": row.to_dict(), "user": own.principal.user})
     await request.services.refresh_tokens()
-    return {"id": row.id, "token": secret}
+    return {"id": row.id, "token": secret, "expires": expires}
 
 
 @tokens.delete("/tokens/{number}", AccessScope.MANAGE)
 async def revoke_token(request: ApiRequest, number: str) -> None:
-    """Revoke a token, or end a browser's session: its next request is refused, and its open streams end."""
+    """Revoke a token and those made with it, or end a browser's session: the next request is refused; streams and
+    running calls end."""
     if not await request.services.revoke(number, request.http.scope[CONNECTION]):
         raise not_found(f"no token {number!r:.100}")
     await request.services.reeve.internals.journal.note(
