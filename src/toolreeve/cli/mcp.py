@@ -76,6 +76,7 @@ async def _load_and_serve(
 ) -> None:
     from toolreeve.cli.runtime import new_agent_tools
     from toolreeve.hook.server import serve_hooks
+    from toolreeve.hook.service import HookRecord
     from toolreeve.runtime.principal import find_local_principal
     from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.serve.mcp.client_roots import find_roots, narrow_workspace
@@ -101,7 +102,8 @@ async def _load_and_serve(
         view = new_view(reeve, tools=tools, search=search, role=reeve.principal.role)
     except ToolreeveError as problem:
         raise click.UsageError(str(problem)) from None
-    async with reeve, serve_hooks(configuration, reeve.internals.journal, reeve.internals.flow, reeve.approvals.store):
+    record = HookRecord(reeve.internals.journal, lambda: reeve.internals.flow, lambda: reeve.approvals.store)
+    async with reeve, serve_hooks(configuration, record):
         handlers = new_handlers(reeve)
         service.connection.hand_over(handlers, view)
         responder.complete(handlers, view)

@@ -63,6 +63,7 @@ async def _serve(
     from toolreeve.cli.local_setup import new_local_setup
     from toolreeve.cli.runtime import new_runtime
     from toolreeve.hook.server import serve_hooks
+    from toolreeve.hook.service import HookRecord
     from toolreeve.runtime.channels import new_terminal_channel
     from toolreeve.runtime.principal import find_local_principal
     from toolreeve.serve.access import new_access_control
@@ -94,11 +95,10 @@ async def _serve(
     oidc = read_oidc(chosen.oidc, partial(options.configuration().reveal, key="serve.oidc"))
     webhooks = read_webhooks(chosen.webhooks, partial(options.configuration().reveal, key=SETTING))
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    record = HookRecord(runtime.internals.journal, lambda: runtime.internals.flow, lambda: runtime.approvals.store)
     async with (
         runtime,
-        serve_hooks(
-            options.configuration(), runtime.internals.journal, runtime.internals.flow, runtime.approvals.store
-        ),
+        serve_hooks(options.configuration(), record),
         new_application(
             runtime,
             access,

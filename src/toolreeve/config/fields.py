@@ -71,8 +71,17 @@ class SettingField:
 
     def _problems(self, value: Any) -> list[SchemaProblem]:
         """Tables by name are validated one by one where they are read, so that an invalid one affects no other."""
+        if self._is_plain(value):
+            return []
         document = {"type": "object"} if self.has_tables and not self.is_list else self.document
         return Schema({"type": "object", "properties": {"value": document}}).problems({"value": value})
+
+    def _is_plain(self, value: Any) -> bool:
+        """Whether a value is seen to be valid without a validator, whose import takes long for a hook."""
+        if self.field.shape is not None or self.hint not in (str, bool, int) or type(value) is not self.hint:
+            return False
+        is_least = self.field.at_least is None or value >= self.field.at_least
+        return is_least and (self.field.above is None or value > self.field.above)
 
     def shown(self, value: Any) -> Any:
         """The printable form of a value: tables may hold credentials, so only their names or users are shown."""

@@ -7,7 +7,6 @@ session that has one; without either, secrets stay in the file, and it is said w
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -113,6 +112,8 @@ class KeyringSecrets:
 
     def _do(self, method: str, *args: str) -> Any:
         """A keyring that waits for somebody to unlock it, where there is no desktop, is not waited for."""
+        from concurrent.futures import Future
+
         done: Future[Any] = Future()
 
         def work() -> None:

@@ -101,14 +101,14 @@ def _read_hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
         raise ToolreeveError(f"{where}: its type hints cannot be read: {problem}") from None
 
 
-def _parameters(function: Callable[..., Any], where: str) -> Sequence[inspect.Parameter]:
+def _parameters(function: Callable[..., Any], where: str) -> "Sequence[inspect.Parameter]":
     try:
         return list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError) as problem:
         raise ToolreeveError(f"{where}: {problem}; wrap it in a function with type hints") from None
 
 
-def _read_parameter(parameter: inspect.Parameter, hint: Any, reading: _Reading, where: str) -> None:
+def _read_parameter(parameter: "inspect.Parameter", hint: Any, reading: _Reading, where: str) -> None:
     name = parameter.name
     if hint is Context or Context in get_args(hint):
         reading.context = name
@@ -191,7 +191,7 @@ def _field(default: Any) -> Any:
     return read_field(default)
 
 
-def _field_default(described: Any, parameter: inspect.Parameter, where: str) -> Any:
+def _field_default(described: Any, parameter: "inspect.Parameter", where: str) -> Any:
     from toolreeve.core.type_schema import UNKNOWN, field_default
 
     default = field_default(described, where=where)

@@ -25,7 +25,7 @@ class _Job:
 
     __slots__ = ("ended", "future", "interrupted", "lock", "loop", "thread", "work")
 
-    def __init__(self, work: Callable[[], Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: Callable[[], Any], loop: "asyncio.AbstractEventLoop") -> None:
         self.work = work
         self.loop = loop
         self.future: asyncio.Future[Any] = loop.create_future()

@@ -4,6 +4,7 @@ Standard library only until it must decide itself: a running server answers with
 here, the call is refused in the client's own format; silence would let it through.
 """
 
+import gc
 import json
 import os
 import signal
@@ -93,9 +94,16 @@ def _ask_server(named: str, workspace: str, raw: bytes) -> tuple[str, str] | Non
 
 
 def _decide(client: str, workspace: str, raw: bytes, *, headless: bool) -> tuple[str, str]:
+    from toolreeve.hook.fast_start import prepare
+
+    gc.disable()  # next to nothing of what is imported is garbage
+    code = prepare()
     from toolreeve.hook.one_shot import decide_alone
 
-    return decide_alone(client, workspace, raw, headless=headless)
+    try:
+        return decide_alone(client, workspace, raw, headless=headless)
+    finally:
+        code.save()
 
 
 def _refuse(reason: str) -> int:

@@ -13,17 +13,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolreeve.config import Configuration
 from toolreeve.hook.events import CLIENTS, HEADLESS, MAX_EVENT, MalformedEvent
 from toolreeve.hook.private_socket import LONGEST_PATH, NotPrivate, connect, make_directory, require_own, socket_path
-from toolreeve.hook.service import HookService
-from toolreeve.information_flow.sessions import FlowSessions
-from toolreeve.record.journal import Journal
-
-if TYPE_CHECKING:
-    from toolreeve.record.pending import PendingStore
+from toolreeve.hook.service import HookRecord, HookService
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +27,7 @@ LONGEST_NAME = 64
 
 
 @asynccontextmanager
-async def serve_hooks(
-    configuration: Configuration, journal: Journal, flow: FlowSessions, questions: "PendingStore"
-) -> "AsyncIterator[HookServer | None]":
+async def serve_hooks(configuration: Configuration, record: HookRecord) -> "AsyncIterator[HookServer | None]":
     """Answer hooks while inside; None if another server does, or if hooks must decide for themselves."""
     workspace = configuration.settings.workspace.dir
     path = socket_path(workspace, configuration.known.environ)
@@ -43,7 +35,7 @@ async def serve_hooks(
     if listener is None:
         yield None
         return
-    hooks = HookServer(path, HookService(workspace, journal, flow, questions))
+    hooks = HookServer(path, HookService(workspace, record))
     server = await asyncio.start_unix_server(hooks.serve, sock=listener, limit=MAX_EVENT + 1024)
     identity = os.lstat(path).st_ino
     try:

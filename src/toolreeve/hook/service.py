@@ -4,10 +4,10 @@ The configuration is read again when one of its files changed, so that a running
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolreeve.config import Configuration, load
 from toolreeve.config.xdg import home
@@ -18,11 +18,11 @@ from toolreeve.hook.client_tools import HARMLESS
 from toolreeve.hook.events import cannot_ask, is_prompt, parse_event
 from toolreeve.hook.judge import ClientRequest, Judge, JudgedCall, record_judged, strictest
 from toolreeve.hook.questions import HookQuestions, Settled
-from toolreeve.information_flow.sessions import FlowSessions
 from toolreeve.record.journal import Journal
 from toolreeve.runtime.principal import find_local_principal
 
 if TYPE_CHECKING:
+    from toolreeve.information_flow.sessions import FlowSessions
     from toolreeve.record.pending import PendingStore
 
 Answer = tuple[str, str]
@@ -33,14 +33,24 @@ def load_for_hook(workspace: str) -> Configuration:
     return load({"workspace.dir": workspace}, origin="hook")
 
 
+class HookRecord(NamedTuple):
+    """Where decisions, what users say, and questions are kept; the latter two are opened when they are needed."""
+
+    journal: Journal
+    flow: "Callable[[], FlowSessions]"
+    questions: "Callable[[], PendingStore]"
+
+
 class HookService:
-    def __init__(self, workspace: str, journal: Journal, flow: FlowSessions, questions: "PendingStore") -> None:
+    """`configuration` is that of now, if the caller has just loaded it."""
+
+    def __init__(self, workspace: str, record: HookRecord, configuration: Configuration | None = None) -> None:
         self._workspace = workspace
-        self._journal = journal
-        self._flow = flow
-        self._questions = questions
+        self._record = record
         self._judge: Judge | None = None
         self._seen: Mapping[str, Any] = {}
+        if configuration is not None:
+            self._use(configuration)
 
     def close(self) -> None:
         if self._judge is not None:
@@ -66,7 +76,7 @@ class HookService:
         settled = await self._settle(asked, judged, files=cannot_ask(client, event, headless=headless))
         failure = None if settled.code is None else Failure(settled.code, settled.reason)
         for each in judged:
-            await record_judged(self._journal, each, failure, approved_by=settled.approved_by)
+            await record_judged(self._record.journal, each, failure, approved_by=settled.approved_by)
         return settled.decision, settled.reason
 
     def _is_own(self, client: str, event: Mapping[str, Any]) -> bool:
@@ -82,7 +92,7 @@ class HookService:
         verdict = strictest(judged)
         if verdict.decision is Decision.ASK:
             version = self._current().version
-            questions = HookQuestions(self._questions)
+            questions = HookQuestions(self._record.questions())
             settled = await questions.settle(asked, judged, verdict, version=version, files=files)
         else:
             settled = Settled(verdict.decision.word, verdict.reason)
@@ -97,16 +107,20 @@ class HookService:
         """The judge of the configuration as it is now."""
         if self._judge is None or _signature(self._seen) != self._seen:
             self.close()
-            configuration = load_for_hook(self._workspace)
-            self._judge = Judge(configuration, find_local_principal(configuration).for_agents)
-            self._seen = _signature(configuration.governing)
+            return self._use(load_for_hook(self._workspace))
+        return self._judge
+
+    def _use(self, configuration: Configuration) -> Judge:
+        self._judge = Judge(configuration, find_local_principal(configuration).for_agents)
+        self._seen = _signature(configuration.governing)
         return self._judge
 
     async def _pass_on(self, client: str, event: Mapping[str, Any]) -> None:
         """What a subagent or a scheduled task submits was not typed by the user, and vouches for nothing."""
         text: str = event["prompt"]
         if not event.get("agent_id") and not text.lstrip().startswith("<"):
-            await self._flow.say(text, user=LOCAL.user, session=event["session_id"], by=f"{LOCAL.user} ({client})")
+            by = f"{LOCAL.user} ({client})"
+            await self._record.flow().say(text, user=LOCAL.user, session=event["session_id"], by=by)
 
 
 def _signature(files: Any) -> dict[str, Any]:

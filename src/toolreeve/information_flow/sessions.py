@@ -32,7 +32,7 @@ class _HeldSession:
     seen: frozenset[str] = frozenset()
     last: int = 0
     """The number of the last record that was looked at."""
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: "asyncio.Lock" = field(default_factory=lambda: asyncio.Lock())
 
 
 class FlowSessions:

@@ -113,7 +113,11 @@ class Engine(ABC):
 
     async def read(self, query: Callable[[SqlConnection], T]) -> T:
         """Run `query` in a thread, on a read-only connection. It must fetch everything it needs."""
-        return await asyncio.to_thread(self.read_blocking, query)
+        return await self.in_thread(self.read_blocking, query)
+
+    async def in_thread(self, work: Callable[..., T], *args: Any) -> T:
+        """Run work that blocks, such as on files beside the database."""
+        return await asyncio.to_thread(work, *args)
 
     @abstractmethod
     def read_blocking(self, query: Callable[[SqlConnection], T]) -> T:
@@ -140,7 +144,7 @@ class Engine(ABC):
     def listen(self, channel: str, wake: Callable[[], None]) -> None:  # noqa: B027 - callers poll as well
         """Call `wake`, from any thread, when another process announces `channel`, if the database tells."""
 
-    def append(self, line: Any, *, kept: bool) -> asyncio.Future[None]:
+    def append(self, line: Any, *, kept: bool) -> "asyncio.Future[None]":
         """Write `line` now; the future is done when it is durable. On failure a kept line is retried, any other
         dropped."""
         return self._submit(Job(line=line, kept=kept))
@@ -158,7 +162,7 @@ class Engine(ABC):
         """Return once everything deferred before is on disk."""
         await self._submit(Job())
 
-    def _submit(self, job: Job) -> asyncio.Future[Any]:
+    def _submit(self, job: Job) -> "asyncio.Future[Any]":
         self._put(job)
         return job.future
 

@@ -56,11 +56,13 @@ class JournalStore(Protocol):
 
     def attach(self, log: "Journal") -> None: ...
 
-    def append(self, line: Line, *, kept: bool) -> asyncio.Future[None]: ...
+    def append(self, line: Line, *, kept: bool) -> "asyncio.Future[None]": ...
 
     def defer(self, line: Line) -> bool: ...
 
     async def flush(self) -> None: ...
+
+    async def in_thread(self, work: Callable[..., T], *args: Any) -> T: ...
 
     async def change_chain(self, work: Callable[[ChainStore], T]) -> T: ...
 
@@ -109,7 +111,7 @@ class Journal:
         except (ChainError, OSError, ToolError) as problem:
             raise StoreError(f"{self._store.place}: the record cannot be continued: {problem}") from problem
         for name in dead:
-            await asyncio.to_thread(self._liveness.forget, name)
+            await self._store.in_thread(self._liveness.forget, name)
 
     async def stop(self) -> None:
         """Write everything pending and sync the witness."""
@@ -117,7 +119,7 @@ class Journal:
         self._synced_at = -SYNC_SECONDS  # the next commit syncs the witness
         await self._store.change_chain(self._mark)
         await self._store.change_chain(self.note_synced)
-        await asyncio.to_thread(self._liveness.leave)
+        await self._store.in_thread(self._liveness.leave)
 
     async def accept(self, gap: int, *, user: str, reason: str) -> None:
         """A person accepts this gap: it stays on record, but is no longer a problem."""
@@ -135,7 +137,7 @@ class Journal:
             raise
         entry.intended = True
 
-    def close(self, entry: Entry) -> asyncio.Future[None] | None:
+    def close(self, entry: Entry) -> "asyncio.Future[None] | None":
         """Record the outcome. None: it is written shortly. Otherwise await the future before returning the result.
 
         The future raises ToolError(AUDIT_ERROR) if the write failed; the record is then kept and retried.
@@ -172,7 +174,7 @@ class Journal:
 
     async def is_alive(self, process: str) -> bool:
         """Whether a process that shares the record is running."""
-        return await asyncio.to_thread(self._liveness.is_alive, process)
+        return await self._store.in_thread(self._liveness.is_alive, process)
 
     def describe(self, entry: Entry) -> _Body:
         """One literal for intents and outcomes alike: building it is most of what closing a call costs the loop."""

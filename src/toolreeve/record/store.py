@@ -8,16 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolreeve.core.errors import ToolreeveError
-from toolreeve.record.audit import AuditTable
-from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine
-from toolreeve.record.sql.budget import SqlBudget
-from toolreeve.record.sql.changes import SqlChanges
-from toolreeve.record.sqlite.audit import SqliteAudit
+from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine, StoreError
 from toolreeve.record.sqlite.engine import SqliteEngine
 
 if TYPE_CHECKING:
+    from toolreeve.record.audit import AuditTable
     from toolreeve.record.sql.agent_runs import SqlAgentRuns
+    from toolreeve.record.sql.budget import SqlBudget
+    from toolreeve.record.sql.changes import SqlChanges
     from toolreeve.record.sql.credentials import SqlCredentials
     from toolreeve.record.sql.flow_facts import SqlFlowFacts
     from toolreeve.record.sql.grants import SqlGrants
@@ -25,21 +23,26 @@ if TYPE_CHECKING:
     from toolreeve.record.sql.pins import SqlPins
     from toolreeve.record.sql.tasks import SqlTasks
     from toolreeve.record.sql.webhooks import SqlWebhooks
+    from toolreeve.record.sqlite.audit import SqliteAudit
 
 
 class RecordStore(Engine):
-    """Tables that a plain call does not need are imported when they are asked for."""
+    """Tables are imported when they are asked for."""
 
     @property
     @abstractmethod
-    def audit(self) -> AuditTable: ...
+    def audit(self) -> "AuditTable": ...
 
     @property
-    def budget(self) -> SqlBudget:
+    def budget(self) -> "SqlBudget":
+        from toolreeve.record.sql.budget import SqlBudget
+
         return SqlBudget(self)
 
     @property
-    def changes(self) -> SqlChanges:
+    def changes(self) -> "SqlChanges":
+        from toolreeve.record.sql.changes import SqlChanges
+
         return SqlChanges(self)
 
     @property
@@ -93,7 +96,9 @@ class Store(SqliteEngine, RecordStore):
     """The tables in a SQLite file."""
 
     @property
-    def audit(self) -> SqliteAudit:
+    def audit(self) -> "SqliteAudit":
+        from toolreeve.record.sqlite.audit import SqliteAudit
+
         return SqliteAudit(self)
 
 
