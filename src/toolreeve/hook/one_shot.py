@@ -35,7 +35,7 @@ def decide_alone(client: str, workspace: str, raw: bytes, *, headless: bool = Fa
     if configuration.settings.state.url:
         answer = asyncio.run(deciding)
     else:
-        from toolreeve.record.blocking_store import run_now
+        from toolreeve.record.sqlite.blocking_store import run_now
 
         answer = run_now(deciding)
     if configuration.settings.hooks.resident_minutes:
@@ -58,7 +58,7 @@ def _new_store(configuration: Configuration) -> "RecordStore":
         from toolreeve.runtime.store import configured_store
 
         return configured_store(configuration)
-    from toolreeve.record.blocking_store import BlockingStore
+    from toolreeve.record.sqlite.blocking_store import BlockingStore
 
     return BlockingStore(Path(configuration.settings.state.dir) / DATABASE)
 

@@ -1,4 +1,4 @@
-"""Whether a client's MCP tool is one of ours, by the client's configuration.
+"""Tells our own MCP tools from those of a lying server.
 
 A name proves nothing: any server can be called `toolreeve`. Ours is the one that the user's own file starts; no file of
 the workspace may define one that the client could take for it. Whatever cannot be told is not ours, and is judged.

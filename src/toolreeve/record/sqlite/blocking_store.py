@@ -1,4 +1,4 @@
-"""Store of a program without an event loop: writes at once, in its thread.
+"""Store of a program without an event loop: writes at once.
 
 For a process that records a single decision and ends. Its coroutines never wait, so `run_now` can run them.
 """

@@ -7,8 +7,8 @@ import pytest
 from toolreeve.core.errors import ToolError
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.audit import Audit, Filter
-from toolreeve.record.blocking_store import BlockingStore, run_now
 from toolreeve.record.journal import Journal
+from toolreeve.record.sqlite.blocking_store import BlockingStore, run_now
 from toolreeve.record.store import Store
 
 
