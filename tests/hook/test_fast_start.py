@@ -48,7 +48,8 @@ try:
     one.user = "b"
 except Exception as problem:
     shown.append(type(problem).__name__)
-shown += [repr(one), one == Principal(user="a", role=Role.VIEWER), hash(one) == hash(Principal(user="a", role=Role.VIEWER))]
+other = Principal(user="a", role=Role.VIEWER)
+shown += [repr(one), one == other, hash(one) == hash(other)]
 print(shown)
 """
 

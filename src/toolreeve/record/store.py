@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine, StoreError
+from toolreeve.core.errors import ToolreeveError
+from toolreeve.record.engine import CAPACITY, RETRY_DELAY, Engine
 from toolreeve.record.sqlite.engine import SqliteEngine
 
 if TYPE_CHECKING:
