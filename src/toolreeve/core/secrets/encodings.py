@@ -8,6 +8,7 @@ from urllib.parse import quote_from_bytes
 
 SHORTEST = 4
 SHORTEST_ENCODED = 6
+LONGEST_HINT = 64
 _RUN = re.compile(rb"[A-Za-z0-9_-]{4,}")
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _ESCAPE = re.compile(r"%[0-9A-F]{2}")
@@ -56,4 +57,4 @@ def in_base64(plain: bytes) -> Iterator[bytes]:
 def hint(form: bytes) -> bytes | None:
     """A part of `form` that further escaping leaves unchanged; None if there is none."""
     runs: list[bytes] = _RUN.findall(form)
-    return max(runs, key=len, default=None)
+    return max(runs, key=len)[:LONGEST_HINT] if runs else None

@@ -21,6 +21,7 @@ MARK = "[redacted]"
 _MARK = MARK.encode()
 _MARGIN = 64 * 1024
 _FEW = 20_000
+_LONG = 1_000
 
 
 def _roomy() -> Any:
@@ -62,7 +63,7 @@ class Redactor:
         self._known = tuple(known)
         forms = sorted({form for secret in known for form in encodings.forms(secret)}, key=len, reverse=True)
         self._reach = _MARGIN + max(map(len, forms), default=0)
-        self._registered = _any_of(forms)
+        self._registered = _Registered(forms)
         hints = {encodings.hint(form) for form in forms}
         self._hint = _Hint(hints)
         self._spaced = SpacedForms(known)
@@ -84,9 +85,7 @@ class Redactor:
         plain = text.encode("utf-8", "surrogatepass")
         if not self.suspects(plain):
             return False
-        if self._registered is not None and self._spaced.sub(_MARK, self._registered.sub(_MARK, plain)) != plain:
-            return True
-        return _shapes().search(plain) is not None
+        return self._without_registered(plain) != plain or _shapes().search(plain) is not None
 
     def value(self, value: Any) -> Any:
         """Any value as it may be shown: redacted, long texts cut, bounded in depth and number."""
@@ -105,7 +104,7 @@ class Redactor:
         if isinstance(value, int) and value.bit_length() > 64:
             return f"<integer of {value.bit_length()} bits>"
         written = repr(value)
-        if self._registered is not None and self._registered.search(written.encode()) is not None:
+        if self._registered.sub(plain := written.encode()) != plain:
             return MARK
         return value if math.isfinite(value) else written
 
@@ -125,9 +124,10 @@ class Redactor:
         return self.suspects(plain) and self._replace(plain) != plain
 
     def _replace(self, plain: bytes) -> bytes:
-        if self._registered is not None:
-            plain = self._spaced.sub(_MARK, self._registered.sub(_MARK, plain))
-        return _without_labelled(_shapes().sub(_MARK, plain))
+        return _without_labelled(_shapes().sub(_MARK, self._without_registered(plain)))
+
+    def _without_registered(self, plain: bytes) -> bytes:
+        return self._spaced.sub(_MARK, self._registered.sub(plain))
 
 
 def _without_labelled(plain: bytes) -> bytes:
@@ -147,8 +147,21 @@ def _shown(part: bytes) -> str:
     return part.decode("utf-8", "replace")
 
 
-def _any_of(forms: list[bytes]) -> Any:
-    return re2.compile(b"|".join(re2.escape(form) for form in forms), _roomy()) if forms else None
+class _Registered:
+    """Replaces the forms of all secrets, longest first. An automaton of a form of many thousand bytes outgrows its
+    memory and takes seconds: those are searched for one by one."""
+
+    __slots__ = ("_long", "_short")
+
+    def __init__(self, forms: list[bytes]) -> None:
+        self._long = [form for form in forms if len(form) > _LONG]
+        short = [re2.escape(form) for form in forms[len(self._long) :]]
+        self._short = re2.compile(b"|".join(short), _roomy()) if short else None
+
+    def sub(self, plain: bytes) -> bytes:
+        for form in self._long:
+            plain = plain.replace(form, _MARK)
+        return plain if self._short is None else self._short.sub(_MARK, plain)
 
 
 class _Hint:
