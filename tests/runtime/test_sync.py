@@ -1,7 +1,9 @@
 """The synchronous runtime has the whole surface of the asynchronous one."""
 
+import asyncio
 import inspect
 import threading
+from typing import Any
 
 import pytest
 
@@ -58,3 +60,44 @@ def test_a_call_is_cancelled_from_another_thread(world: World) -> None:
         thread.join()
 
     assert len(ended) == 1
+
+
+def test_the_sync_runtime_takes_the_same_road(world: World) -> None:
+    (world.workspace / "a.txt").write_text("hello")
+
+    with Toolreeve.sync(settings=world.settings()) as reeve:
+        read = reeve.call("read_file", path="a.txt")
+        several = reeve.batch([{"tool": "calculate", "args": {"expression": f"{n}*2"}} for n in range(3)])
+        chained = reeve.chain(
+            [
+                {"tool_name": "read_file", "params": {"path": "a.txt"}},
+                {"tool_name": "calculate", "params": {"expression": "{{previous.size}} * 2"}},
+            ]
+        )
+
+    assert read.output == "hello"
+    assert [result.output for result in several] == [0, 2, 4]
+    assert chained[-1].output == 10
+
+
+async def test_the_sync_runtime_works_inside_a_running_loop_and_from_many_threads(world: World) -> None:
+    with Toolreeve.sync(settings=world.settings()) as reeve:
+        outputs: list[Any] = []
+
+        def work(n: int) -> None:
+            outputs.append(reeve.call("calculate", expression=f"{n}+1").output)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+
+    assert sorted(outputs) == list(range(1, 11))
+
+
+def test_calls_outside_with_say_how_to_start(world: World) -> None:
+    reeve = Toolreeve.sync(settings=world.settings())
+
+    with pytest.raises(ToolreeveError, match=r"with Toolreeve\.sync\(\)"):
+        reeve.call("get_datetime")

@@ -1,16 +1,11 @@
-"""The runtime as a program uses it: async, sync, by the documented names."""
+"""Calls of a program: files, rules, undo, batches, other names."""
 
 import asyncio
-import inspect
-import subprocess
-import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import toolreeve
 from tests.world import World
 from toolreeve import (
     DangerLevel,
@@ -20,43 +15,11 @@ from toolreeve import (
     PermissionPolicy,
     PermissionRule,
     ToolError,
-    Toolreeve,
-    ToolreeveError,
     tool,
 )
 from toolreeve.config import Policy, Workspace
 from toolreeve.core.verdict import Decision
 from toolreeve.policy.known_tools import get_tool_danger_level
-
-DOCUMENTED = [
-    "Toolreeve",
-    "tool",
-    "mcp_tool",
-    "Tool",
-    "ToolResult",
-    "DangerLevel",
-    "get_tool_danger_level",
-    "is_tool_safe",
-    "requires_approval",
-    "PermissionPolicy",
-    "PermissionMode",
-    "PermissionRule",
-    "ExecutionContext",
-    "BUILTIN_TOOLS",
-    "ToolRegistry",
-    "Request",
-    "Answer",
-    "Settings",
-    "Effect",
-    "TerminalChannel",
-    "SyncToolreeve",
-]
-
-
-@pytest.mark.parametrize("name", DOCUMENTED)
-def test_the_documented_names_are_importable_from_the_package(name: str) -> None:
-    assert getattr(toolreeve, name) is not None
-    assert name in toolreeve.__all__
 
 
 async def test_files_are_written_read_and_put_back(world: World) -> None:
@@ -181,40 +144,6 @@ def test_what_policy_knows_of_the_builtin_tools_is_what_they_say_themselves(worl
             assert get_tool_danger_level(bound.spec.name) is bound.spec.danger, bound.spec.name
 
 
-def test_the_sync_runtime_takes_the_same_road(world: World) -> None:
-    (world.workspace / "a.txt").write_text("hello")
-
-    with Toolreeve.sync(settings=world.settings()) as reeve:
-        read = reeve.call("read_file", path="a.txt")
-        several = reeve.batch([{"tool": "calculate", "args": {"expression": f"{n}*2"}} for n in range(3)])
-        chained = reeve.chain(
-            [
-                {"tool_name": "read_file", "params": {"path": "a.txt"}},
-                {"tool_name": "calculate", "params": {"expression": "{{previous.size}} * 2"}},
-            ]
-        )
-
-    assert read.output == "hello"
-    assert [result.output for result in several] == [0, 2, 4]
-    assert chained[-1].output == 10
-
-
-async def test_the_sync_runtime_works_inside_a_running_loop_and_from_many_threads(world: World) -> None:
-    with Toolreeve.sync(settings=world.settings()) as reeve:
-        outputs: list[Any] = []
-
-        def work(n: int) -> None:
-            outputs.append(reeve.call("calculate", expression=f"{n}+1").output)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(10)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            await asyncio.to_thread(thread.join)
-
-    assert sorted(outputs) == list(range(1, 11))
-
-
 async def test_a_call_in_a_batch_or_chain_keeps_its_own_session_and_principal(world: World) -> None:
     from toolreeve import Context, Principal, ToolCall
 
@@ -229,48 +158,6 @@ async def test_a_call_in_a_batch_or_chain_keeps_its_own_session_and_principal(wo
         (together,) = await reeve.batch([ToolCall(tool="whose", args={}, principal=Principal(user="bob"))])
 
     assert (chained.output, chained.meta.session, together.output) == ("local+ann", "s", "bob")
-
-
-def test_calls_outside_with_say_how_to_start(world: World) -> None:
-    reeve = Toolreeve.sync(settings=world.settings())
-
-    with pytest.raises(ToolreeveError, match=r"with Toolreeve\.sync\(\)"):
-        reeve.call("get_datetime")
-
-
-async def test_calls_before_the_start_say_how_to_start(world: World) -> None:
-    with pytest.raises(ToolreeveError, match="async with"):
-        await world.reeve().call("get_datetime")
-
-
-def test_an_unknown_argument_of_the_constructor_raises() -> None:
-    with pytest.raises(TypeError, match="wrkspace"):
-        Toolreeve(wrkspace=".")  # type: ignore[call-arg]
-
-
-async def test_the_documented_flat_call_works_and_raises_as_documented(world: World) -> None:
-    (world.workspace / "a.txt").write_text("hello")
-
-    async with world.reeve() as reeve:
-        flat = await reeve.execute_mcp_tool("mcp__toolreeve_builtin__read_file", {"path": "a.txt"})
-        with pytest.raises(PermissionError, match=r"Tool 'write_file' \(danger=medium\) requires approval"):
-            await reeve.execute_mcp_tool("mcp__toolreeve_builtin__write_file", {"path": "b.txt", "content": "x"})
-        with pytest.raises(ValueError, match="not of the form"):
-            await reeve.execute_mcp_tool("mcp__nothing", {})
-        with pytest.raises(ValueError, match="no MCP server is called 'elsewhere'"):
-            await reeve.execute_mcp_tool("mcp__elsewhere__tool", {})
-        chained = await reeve.execute_tool_chain([{"tool_name": "read_file", "params": {"path": "a.txt"}}])
-        together = await reeve.execute_batch([{"tool": "read_file", "params": {"path": "a.txt"}}] * 2)
-
-    assert (flat["output"], flat["content"], flat["size"]) == ("hello", "hello", 5)
-    assert chained[0]["content"] == together[1]["content"] == "hello"
-    assert not (world.workspace / "b.txt").exists()
-
-
-async def test_tools_are_listed_in_the_format_of_each_provider(world: World) -> None:
-    async with world.reeve() as reeve:
-        for provider in ("openai", "anthropic", "ollama", "gemini", "mcp"):
-            assert "read_file" in str(reeve.tools_for(provider))
 
 
 async def test_a_rule_from_code_decides(world: World) -> None:
@@ -360,139 +247,6 @@ async def test_a_tool_object_of_ones_own_is_called_like_any_other(world: World) 
         assert (await reeve.call("shout", text="hi")).output == "HI"
 
 
-def test_two_tools_of_one_name_are_an_error_that_names_both(world: World) -> None:
-    @tool
-    def read_file() -> None:
-        """Another one."""
-
-    with pytest.raises(ToolreeveError, match="two tools are called 'read_file'"):
-        world.reeve(tools=[read_file])
-
-
-def test_the_documented_registry_calls_through_the_road(tmp_path: Path) -> None:
-    """In a process of its own: it uses the user's configuration and the current directory."""
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "a.txt").write_text("hello")
-    program = """
-import asyncio
-from toolreeve import BUILTIN_TOOLS
-read = BUILTIN_TOOLS.get("read_file")
-result = read["func"]("a.txt")
-assert result["success"] and result["data"]["content"] == "hello", result
-async def main():
-    return await BUILTIN_TOOLS.get("calculate")["func"]("(2 + 3) * 4 ** 2")
-assert asyncio.run(main())["data"]["result"] == 80
-assert "file" in BUILTIN_TOOLS.get_categories()
-assert not read["func"]("/etc/passwd")["success"]
-print("done")
-"""
-    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path / "work",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "")
-
-
-async def test_closing_ends_the_calls_under_way_with_a_code_and_a_record(world: World) -> None:
-    begun = asyncio.Event()
-
-    @tool(danger=DangerLevel.LOW, read_only=False)
-    async def hang() -> None:
-        """Never end."""
-        begun.set()
-        await asyncio.Event().wait()
-
-    reeve = await world.reeve(tools=[hang]).start()
-    hanging = asyncio.create_task(reeve.call("hang"))
-    await begun.wait()
-    await reeve.close()
-    result = await hanging
-
-    assert result.error is not None
-    assert result.error.code is ErrorCode.CANCELLED
-    async with world.reeve() as later:
-        records = await later.audit.show(result.meta.call_id)
-    assert [record.kind for record in records] == ["intent", "call"]
-
-
-async def test_a_tool_that_closes_the_runtime_ends_with_it(world: World) -> None:
-    @tool(danger=DangerLevel.SAFE)
-    async def close() -> None:
-        """Close the runtime that runs me."""
-        await reeve.close()
-
-    async with world.reeve(tools=[close]) as reeve:
-        result = await reeve.call("close")
-
-    assert result.error is not None
-    assert result.error.code is ErrorCode.CANCELLED
-    async with world.reeve() as later:
-        assert [record.kind for record in await later.audit.show(result.meta.call_id)] == ["call"]
-
-
-async def test_a_runtime_is_started_once(world: World) -> None:
-    reeve = await world.reeve().start()
-
-    with pytest.raises(ToolreeveError, match="started only once"):
-        await reeve.start()
-    await reeve.close()
-    await reeve.close()
-    with pytest.raises(ToolreeveError, match="started only once"):
-        await reeve.start()
-
-
-def test_type_checkers_know_which_names_there_are(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text("from toolreeve import Toolreeve\nfrom toolreeve import Nonsense\n")
-
-    checked = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--strict",
-            "--follow-imports=silent",
-            "--cache-dir",
-            tmp_path / "cache",
-            program,
-        ],
-        capture_output=True,
-        text=True,
-        cwd=Path(toolreeve.__file__).parent.parent,
-        timeout=300,
-    )
-
-    assert 'Module "toolreeve" has no attribute "Nonsense"' in checked.stdout
-    assert "Toolreeve" not in checked.stdout
-
-
-def _answer_nothing() -> bool:
-    return True
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"approve": 5}, "approve=5"),
-        ({"approve": [5]}, "approve=5"),
-        ({"approve": _answer_nothing}, "called with the request alone"),
-        ({"policy": 5}, "policy=5"),
-        ({"policy": ["deny all"]}, "PermissionRule"),
-        ({"tools": 5}, "tools=5"),
-        ({"tools": _answer_nothing}, "pass a list"),
-    ],
-)
-def test_an_argument_of_the_wrong_kind_is_refused_at_once(world: World, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ToolreeveError, match=said):
-        world.reeve(**options)
-
-
 async def test_a_call_takes_a_session_and_a_timeout_unless_the_tool_has_its_own(world: World) -> None:
     @tool(danger="safe")
     def own(timeout: int, session: str = "") -> str:
@@ -522,65 +276,6 @@ async def test_unwrap_gives_the_output_or_raises_the_error(world: World) -> None
             (await reeve.call("read_file", path="none")).unwrap()
 
     assert caught.value.code is ErrorCode.FILE_NOT_FOUND
-
-
-@pytest.mark.parametrize(
-    ("builtin", "names"),
-    [
-        (False, []),
-        ((), []),
-        ("calculate,undo", ["calculate", "undo"]),
-        (["utility", "-calculate"], ["get_datetime"]),
-    ],
-)
-def test_the_builtin_tools_can_be_left_out_or_chosen(world: World, builtin: Any, names: list[str]) -> None:
-    reeve = world.reeve(builtin=builtin)
-
-    assert [bound.spec.name for bound in reeve.tools] == names
-
-
-def test_a_builtin_toolset_with_a_typo_is_refused(world: World) -> None:
-    with pytest.raises(ToolreeveError, match="did you mean 'calculate'"):
-        world.reeve(builtin=["calculat"])
-
-
-async def test_whatever_did_not_load_is_a_problem_and_a_log_line(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    settings = world.settings(tool_files=(str(world.workspace / "mispelt.yaml"),))
-
-    async with world.reeve(settings=settings, mcp_servers={"bad": {"command": "no-such-program"}}) as reeve:
-        problems = "\n".join(map(str, reeve.problems))
-
-    assert "mispelt.yaml" in problems
-    assert "mcp_servers.bad" in problems
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "no-such-program" in caplog.text
-
-
-def test_public_names_have_docstrings() -> None:
-    for name in toolreeve.__all__:
-        public = getattr(toolreeve, name)
-        assert inspect.getdoc(public), name
-        for member, value in vars(public).items() if isinstance(public, type) else ():
-            if not member.startswith("_") and (callable(value) or isinstance(value, property)):
-                assert inspect.getdoc(value), f"{name}.{member}"
-
-
-async def test_things_show_themselves_in_a_line(world: World) -> None:
-    async with world.reeve() as reeve:
-        (world.workspace / "a.txt").write_text("word " * 500)
-        shown = [
-            reeve,
-            await reeve.call("read_file", path="a.txt"),
-            await reeve.call("read_file", path="none"),
-            reeve.tools,
-            reeve.tools.get("bash"),
-            reeve.configuration.settings,
-            reeve.configuration,
-        ]
-
-    assert [len(repr(each)) < 200 for each in shown] == [True] * len(shown), list(map(repr, shown))
 
 
 @pytest.mark.parametrize(
@@ -614,61 +309,3 @@ async def test_an_argument_that_we_cannot_honour_is_refused(world: World) -> Non
 
     assert result.error is not None
     assert result.error.code is ErrorCode.INVALID_PARAMS
-
-
-def test_the_root_directory_is_refused_as_a_workspace_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir("/")
-    monkeypatch.delenv("TOOLREEVE_WORKSPACE_DIR", raising=False)
-
-    with pytest.raises(ToolreeveError, match="whole file system"):
-        Toolreeve()
-
-
-async def test_a_home_directory_as_workspace_is_said_loudly(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("HOME", str(world.workspace))
-
-    async with world.reeve():
-        pass
-
-    assert "your whole home directory" in caplog.text
-
-
-async def test_a_builtin_server_keeps_the_name_that_the_program_gives_it(world: World) -> None:
-    server = {"name": "mine", "transport": {"type": "builtin"}}
-    async with world.reeve(mcp_servers=[server]) as reeve:
-        flat = await reeve.execute_mcp_tool("mcp__mine__file_exists", {"path": "x"})
-        listed = await reeve.discover_mcp_tools("mine")
-
-    assert flat["exists"] is False
-    assert len(listed) > 10
-
-
-async def test_a_refusal_says_what_can_be_done_from_a_program(world: World) -> None:
-    async with world.reeve() as reeve:
-        with pytest.raises(PermissionError, match=r"nobody can be asked\. Either pass `approve=`") as raised:
-            await reeve.execute_mcp_tool("write_file", {"path": "x", "content": "y"})
-
-    assert "terminal" not in str(raised.value)
-
-
-def test_the_modes_that_are_advised_include_bypass() -> None:
-    with pytest.raises(ToolreeveError, match="command line bypass"):
-        Toolreeve(mode="x")
-
-
-def test_a_function_registered_with_the_builtin_tools_can_be_called(tmp_path: Path) -> None:
-    script = (
-        "from toolreeve import BUILTIN_TOOLS as B\n"
-        'B.register("mine", lambda x: {"x": x}, "d", "system", {"x": "string"})\n'
-        'print(B.get("mine")["func"]("1")["error"]["code"])\n'
-        "B.approve = lambda request: True\n"
-        'print(B.get("mine")["func"]("1")["data"]["x"])\n'
-    )
-    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    ended = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-
-    assert ended.stdout.split() == ["E_PERMISSION", "1"], ended.stderr
