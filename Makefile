@@ -10,6 +10,7 @@ BIN := .venv/bin
 CORPORA ?=
 
 # Bytecode of the tests is kept: rewriting their assertions takes longer than many of them.
+# More workers than cores: many tests wait for programs that they started.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 
 .PHONY: help setup web serve test quick mutants conformance agents check format docs bench fuzz attack clean
@@ -29,7 +30,7 @@ serve: setup ## Serve the console, REST and MCP at http://127.0.0.1:8733
 test: setup ## Run all tests; installs the programs they need
 	@.ci/programs
 	.ci/peers
-	$(PYTEST) -n 2 --dist worksteal
+	$(PYTEST) -n 4 --dist worksteal
 
 quick: setup ## Run the tests that start no other program: for the inner loop
 	@$(PYTEST) -n 2 --dist worksteal --quick

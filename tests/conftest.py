@@ -1,11 +1,14 @@
 """Hypothesis judges what is right, not how fast a busy machine is. Every test gets a world of its own."""
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.leftovers import Leftovers
+from tests.memory_disk import memory_folder
 from tests.quick import Quick
 from tests.world import World
 
@@ -17,8 +20,15 @@ settings.load_profile("toolreeve")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def state_folder() -> Iterator[Path]:
+    """Where the databases of tests are: in memory, unless a folder of tests says otherwise."""
+    with memory_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def world(tmp_path: Path, state_folder: Path) -> World:
+    return World(tmp_path, state_folder / "state")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -35,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Whoever starts the tests in the background may have them ignore interrupts; what they start would then, too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.pluginmanager.register(Leftovers())
     if config.getoption("--quick"):
         settings.load_profile("quick")
         config.pluginmanager.register(Quick())

@@ -11,9 +11,9 @@ from toolreeve.config import Settings, State, Workspace
 
 
 class World:
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, state: Path | None = None) -> None:
         self.workspace = place / "work"
-        self.state = place / "state"
+        self.state = state or place / "state"
         self.workspace.mkdir()
 
     def settings(self, **changes: Any) -> Settings:

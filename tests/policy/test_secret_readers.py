@@ -44,11 +44,6 @@ COMMANDS = ("cat {}", "head -n 1 {}", "grep x {}", "cp {} copy", "git show HEAD:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
-
-
-@pytest.fixture
 def reeve(world: World) -> Toolreeve:
     for name in EXPECTED:
         for path in (world.workspace / name, world.workspace / "deep/er" / name, world.workspace / name.upper()):

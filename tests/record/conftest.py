@@ -1,11 +1,24 @@
 """A PostgreSQL server, and both databases for tests of what they share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.record.backends import Backend
 from tests.record.postgres.server import PostgresServer
+from tests.world import World
+
+
+@pytest.fixture
+def tmp_path(state_folder: Path) -> Path:
+    """These tests have databases, and hardly anything else."""
+    return state_folder
+
+
+@pytest.fixture
+def world(tmp_path_factory: pytest.TempPathFactory, state_folder: Path) -> World:
+    return World(tmp_path_factory.mktemp("world"), state_folder / "state")
 
 
 @pytest.fixture(scope="session")

@@ -6,5 +6,5 @@ from tests.scripted.scripted_world import ScriptedWorld
 
 
 @pytest.fixture
-def scripted(tmp_path: Path) -> ScriptedWorld:
-    return ScriptedWorld(tmp_path)
+def scripted(tmp_path: Path, state_folder: Path) -> ScriptedWorld:
+    return ScriptedWorld(tmp_path, state_folder / "state")

@@ -9,8 +9,8 @@ from toolreeve.config import Settings
 
 
 class ScriptedWorld(World):
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
+    def __init__(self, root: Path, state: Path) -> None:
+        super().__init__(root, state)
         self.tools = root / "tools.yaml"
 
     def settings(self, **changes: Any) -> Settings:

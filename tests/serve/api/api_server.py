@@ -47,12 +47,12 @@ class ApiServer:
         return bearer(secret)
 
     async def until(self, headers: dict[str, str], status: int, **session: str) -> None:
-        """Servers look for stored tokens every second."""
-        for _ in range(200):
+        """Until the server has looked for stored tokens."""
+        for _ in range(1000):
             answer = await self.client.get("/api/v1/session", headers=headers)
             if answer.status_code == status and session.items() <= answer.json().items():
                 return
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
         raise TimeoutError
 
     @asynccontextmanager
