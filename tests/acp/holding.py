@@ -1,8 +1,9 @@
 """Holds the scripted agent of these tests, in its sandbox."""
 
+import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,23 @@ async def holding(
 
 def found(place: Path) -> dict[str, Any]:
     value: dict[str, Any] = json.loads((place / "home" / "found.json").read_text())
+    return value
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Of what other processes do."""
+    for _ in range(1500):
+        if holds():
+            return
+        await asyncio.sleep(0.02)
+    raise TimeoutError
+
+
+async def found_after(place: Path) -> dict[str, Any]:
+    """What it found out after its turn."""
+    file = place / "home" / "after.json"
+    await until(lambda: file.exists() and bool(file.read_text()))
+    value: dict[str, Any] = json.loads(file.read_text())
     return value
 
 

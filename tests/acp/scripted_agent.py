@@ -1,7 +1,7 @@
 """A small ACP agent that does what a script says, for tests of the client. Standard library only.
 
-The script is a JSON file: the modes to offer, and the steps of a turn. Every line that it reads is kept in `received`,
-what its own steps find out in `found`.
+The script is a JSON file: the modes to offer, the steps of a turn, and those `after` it. Every line that it reads is
+kept in `received`, what its own steps find out in `found`. "$terminal" stands for the terminal that was created last.
 """
 
 import json
@@ -41,6 +41,39 @@ def answer_to(number: Any) -> dict[str, Any]:
         waiting.append(message)
 
 
+def call_tools(folder: str, name: str, tool: str, args: dict[str, Any]) -> None:
+    """Call a tool of the client over MCP, and say yes to whatever we are asked."""
+    version = "2025-11-25"
+    client = {
+        "protocolVersion": version,
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(20)
+        connection.connect(str(Path(folder) / name))
+        stream = connection.makefile("rw")
+        for number, method, params in ((1, "initialize", client), (2, "tools/call", {"name": tool, "arguments": args})):
+            stream.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+            stream.flush()
+            while True:
+                message = json.loads(stream.readline())
+                if message.get("method") == "elicitation/create":
+                    found.setdefault("elicited", []).append(message["params"])
+                    content = {key: next(iter(each.get("enum", ["yes"]))) for key, each in _asked(message).items()}
+                    answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"action": "accept", "content": content}}
+                    stream.write(json.dumps(answer) + "\n")
+                    stream.flush()
+                elif message.get("id") == number:
+                    break
+        found.setdefault("called", []).append(message)
+
+
+def _asked(message: dict[str, Any]) -> dict[str, Any]:
+    properties: dict[str, Any] = message["params"].get("requestedSchema", {}).get("properties", {})
+    return properties
+
+
 def ask_tools(folder: str, name: str) -> Any:
     """What the server of the client's tools answers to `ping`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -70,12 +103,23 @@ def attempt(name: str, step: dict[str, Any]) -> None:
         found[name] = type(problem).__name__
 
 
+def created() -> str:
+    results = [each.get("result", {}) for each in found.get("answers", ())]
+    return next((str(each["terminalId"]) for each in reversed(results) if "terminalId" in each), "")
+
+
 def play(steps: list[dict[str, Any]]) -> None:
     for number, step in enumerate(steps):
         match next(iter(step)):
             case "request":
-                send({"id": f"a{number}", **step["request"]})
+                send(json.loads(json.dumps({"id": f"a{number}", **step["request"]}).replace("$terminal", created())))
                 found.setdefault("answers", []).append(answer_to(f"a{number}"))
+            case "until":
+                while step["until"] not in str(found["answers"][-1]):
+                    send(json.loads(json.dumps({"id": f"a{number}", **step["ask"]}).replace("$terminal", created())))
+                    found["answers"].append(answer_to(f"a{number}"))
+            case "call":
+                call_tools(*SERVERS[0]["args"][-2:], *step["call"])
             case "send":
                 send(step["send"])
             case "await":
@@ -105,7 +149,14 @@ def main() -> None:
         message = waiting.pop(0) if waiting else read()
         match message.get("method"):
             case "initialize":
-                send({"id": message["id"], "result": {"protocolVersion": SCRIPT.get("version", 1)}})
+                loads = {"agentCapabilities": {"loadSession": SCRIPT.get("loads", False)}}
+                send({"id": message["id"], "result": {"protocolVersion": SCRIPT.get("version", 1), **loads}})
+            case "session/load" if SCRIPT.get("forgets"):
+                send({"id": message["id"], "error": {"code": -32002, "message": "Resource not found"}})
+            case "session/load":
+                SERVERS.extend(message["params"]["mcpServers"])
+                send(update({"type": "text", "text": "what was said before"}))
+                send({"id": message["id"], "result": {"modes": SCRIPT.get("modes")}})
             case "session/new":
                 SERVERS.extend(message["params"]["mcpServers"])
                 offered = {"modes": SCRIPT.get("modes"), "configOptions": SCRIPT.get("options")}
@@ -115,6 +166,9 @@ def main() -> None:
                 (HOME / "found.json").write_text(json.dumps(found))
                 send(update({"type": "text", "text": "done"}))
                 send({"id": message["id"], "result": {"stopReason": "end_turn"}})
+                if "after" in SCRIPT:
+                    play(SCRIPT["after"])
+                    (HOME / "after.json").write_text(json.dumps(found))
             case _ if "id" in message:
                 send({"id": message["id"], "result": {}})
 

@@ -40,8 +40,18 @@ async def test_a_flood_of_requests_and_an_id_in_use_are_refused() -> None:
 
     assert [(each["id"], each["error"]["code"]) for each in sent] == [(MAX_RUNNING, -32603), (3, -32600)]
     await settle()
-    await connection.close()
+    await connection.cancel_requests()
     assert {each["error"]["code"] for each in sent[2:]} == {-32800}
+
+
+async def test_a_request_that_is_cancelled_before_it_begins_is_answered() -> None:
+    sent: list[Any] = []
+    connection = AcpConnection(sent.append, forever, ignore)
+    connection.receive({"id": 1, "method": "fs/read_text_file", "params": {}})
+    connection.receive({"method": "$/cancel_request", "params": {"requestId": 1}})
+    await settle()
+
+    assert [(each["id"], each["error"]["code"]) for each in sent] == [(1, -32800)]
 
 
 async def test_a_request_that_crashes_is_answered_and_harms_no_other() -> None:
@@ -93,6 +103,6 @@ def test_no_message_ends_the_connection(message: dict[str, Any]) -> None:
         connection = AcpConnection(lambda _: None, handle, ignore)
         connection.receive(message)
         await settle()
-        await connection.close()
+        await connection.cancel_requests()
 
     asyncio.run(receive())

@@ -63,7 +63,13 @@ class AcpConnection:
         else:
             task = asyncio.create_task(self._answer(number, method, params))
             self._running[number] = task
-            task.add_done_callback(lambda _: self._running.pop(number, None))
+            task.add_done_callback(lambda ended: self._end(number, ended))
+
+    def _end(self, number: Id, ended: "asyncio.Task[None]") -> None:
+        """A request that is cancelled before it has begun is answered as well."""
+        self._running.pop(number, None)
+        if ended.cancelled():
+            self._refuse(number, REQUEST_CANCELLED, "the request was cancelled")
 
     def _refuse(self, number: Id | None, code: int, message: str) -> None:
         self._reply(error_response(number, RpcError(code, message)))
@@ -76,9 +82,6 @@ class AcpConnection:
     async def _answer(self, number: Id, method: str, params: Mapping[str, Any]) -> None:
         try:
             answer = response(number, await self._handle(method, params))
-        except asyncio.CancelledError:
-            self._refuse(number, REQUEST_CANCELLED, "the request was cancelled")
-            raise
         except RpcError as refusal:
             answer = error_response(number, refusal)
         except ToolError as refusal:
@@ -124,8 +127,8 @@ class AcpConnection:
         self._lost = reason
         self._outgoing.fail_all(lambda: AcpError(INTERNAL_ERROR, reason))
 
-    async def close(self) -> None:
-        """Cancel the requests that are worked on."""
+    async def cancel_requests(self) -> None:
+        """Those of the peer that are worked on."""
         running = list(self._running.values())
         for task in running:
             task.cancel()

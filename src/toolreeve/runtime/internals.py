@@ -3,7 +3,7 @@
 What runs a call is not among them: doors have `Toolreeve.run` for that.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,8 @@ class Internals:
         self.calls = calls
         self.closers: list[Callable[[], Awaitable[None]]] = []
         """Called when the runtime closes, before its parts are."""
+        self.on_credentials: list[Callable[[Collection[str]], None]] = []
+        """Called by a server when other credentials are accepted, with the ids of all that are."""
         self.events = parts.events
         self.files = parts.files
         self.flow = parts.flow.sessions

@@ -183,11 +183,16 @@ def _public_routes(services: ApiServices, oidc: OidcSettings | None) -> list[Bas
 
 
 async def _follow_tokens(services: ApiServices) -> None:
-    """Apply what `toolreeve tokens` adds and revokes while we run."""
+    """Apply what `toolreeve tokens` adds and revokes while we run, and what expires."""
+    accepted = services.tokens.valid_ids()
     while True:
         await asyncio.sleep(TOKEN_CHECK_SECONDS)
         with contextlib.suppress(ToolError):  # the store cannot be read just now
             await services.refresh_tokens()
+        if (now := services.tokens.valid_ids()) != accepted:
+            accepted = now
+            for tell in services.reeve.internals.on_credentials:
+                tell(accepted)
 
 
 async def _end(task: "asyncio.Task[None]") -> None:

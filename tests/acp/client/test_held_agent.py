@@ -1,6 +1,7 @@
 """Agents that lie, flood, hang and crash: each is held all the same."""
 
 import asyncio
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from tests.acp.holding import (
     asks,
     chosen,
     found,
+    found_after,
     holding,
     received,
     requests,
+    until,
     write_script,
 )
 from toolreeve.core.errors import ToolError
@@ -70,18 +73,120 @@ async def test_files_of_an_agent_go_through_the_road(tmp_path: Path) -> None:
 
 
 async def test_commands_of_an_agent_run_in_our_sandbox(tmp_path: Path) -> None:
-    create = requests("terminal/create", command="printf", args=["%s-%s", "a b", "c"])
-
-    async with holding(tmp_path, create, person=Person(says=True)) as agent:
+    steps = [
+        requests("terminal/create", command="printf", args=["%s-%s", "a b", "c"]),
+        requests("terminal/wait_for_exit", terminalId="$terminal"),
+        requests("terminal/output", terminalId="$terminal"),
+        requests("terminal/release", terminalId="$terminal"),
+    ]
+    async with holding(tmp_path, *steps, person=Person(says=True)) as agent:
         await agent.prompt("go")
-        number = found(tmp_path)["answers"][0]["result"]["terminalId"]
-        terminals = agent._terminals
-        status = await terminals.wait_for_exit({"terminalId": number})
-        output = await terminals.output({"terminalId": number})
-        await terminals.release({"terminalId": number})
 
+    _, status, output, released = (each["result"] for each in found(tmp_path)["answers"])
     assert status == {"exitCode": 0, "signal": None}
     assert output == {"output": "a b-c", "truncated": False, "exitStatus": status}
+    assert released == {}
+
+
+async def test_the_output_of_a_command_is_shown_while_it_runs(tmp_path: Path) -> None:
+    ask = requests("terminal/output", terminalId="$terminal")["request"]
+    steps = [
+        requests("terminal/create", command="echo first; read line < gate; echo second", outputByteLimit=100),
+        {"until": "first", "ask": ask},
+        requests("fs/write_text_file", path="opened", content="x"),
+        {"until": "exitStatus", "ask": ask},
+    ]
+    async with holding(tmp_path, *steps, person=Person(says=True)) as agent:
+        os.mkfifo(tmp_path / "work" / "gate")
+        prompt = asyncio.create_task(agent.prompt("go"))
+        await until((tmp_path / "work" / "opened").exists)
+        (tmp_path / "work" / "gate").write_text("open\n")
+        await prompt
+
+    shown = [each["result"] for each in found(tmp_path)["answers"] if "output" in each["result"]]
+    assert {"output": "first\n", "truncated": False} in shown
+    assert shown[-1]["output"] == "first\nsecond\n"
+
+
+async def test_nothing_is_done_for_an_agent_between_its_turns(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    after = [
+        requests("fs/write_text_file", path=str(work / "a"), content="x"),
+        requests("fs/read_text_file", path=str(work / "b")),
+        requests("terminal/create", command="touch c"),
+        asks({"title": "t", "kind": "execute", "rawInput": {"command": "touch d"}}),
+        requests("terminal/output", terminalId="none"),
+        {"call": ["write_file", {"path": "e", "content": "x"}]},
+    ]
+    person = Person(says=True)
+    async with holding(tmp_path, person=person, script={"after": after}, tools=True) as agent:
+        await agent.prompt("go")
+        kept = await found_after(tmp_path)
+
+    first, *refused = [each["error"]["code"] for each in kept["answers"]]
+    assert first in (-32600, -32800)  # it may come with the end of the turn
+    assert refused == [-32600, -32600, -32600, -32002]
+    assert "no turn is running" in kept["called"][0]["error"]["message"]
+    assert person.asked == []
+    assert list(work.iterdir()) == []
+
+
+async def test_what_an_agent_left_to_be_decided_ends_with_its_turn(tmp_path: Path) -> None:
+    """It asks and does not wait: a later yes would make it act between its turns."""
+    late = asyncio.Event()
+
+    class Late(Person):
+        async def __call__(self, request: Any) -> bool:
+            self.asked.append(request)
+            await late.wait()
+            return True
+
+    steps: list[dict[str, Any]] = [
+        {"send": {"id": "w", **requests("fs/write_text_file", path="a", content="x")["request"]}},
+        {"request": requests("terminal/create", command="touch b")["request"]},
+        {"request": requests("fs/read_text_file", path="none")["request"]},
+    ]
+    person = Late(says=True)
+    async with holding(tmp_path, *steps, person=person, script={"after": [{"await": "w"}]}) as agent:
+        await agent.prompt("go")
+        late.set()
+        kept = await found_after(tmp_path)
+        pending = (await agent.road.reeve.approvals.list()).items
+
+    assert kept["answers"][-1]["error"]["code"] == -32800
+    assert pending == []
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+async def test_an_agent_never_answers_for_a_person(tmp_path: Path) -> None:
+    """Over MCP it declares that it can be asked, and would say yes to everything."""
+    write = {"call": ["write_file", {"path": "a", "content": "x"}]}
+    async with holding(tmp_path, write, tools=True) as agent:
+        await agent.prompt("go")
+
+    kept = found(tmp_path)
+    assert "elicited" not in kept
+    assert kept["called"][0]["result"]["isError"] is True
+    assert not (tmp_path / "work" / "a").exists()
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"sessionUpdate": "current_mode_update", "currentModeId": "auto"},
+        {"sessionUpdate": "config_option_update", "configOptions": [{"category": "mode", "currentValue": "auto"}]},
+    ],
+)
+async def test_an_agent_that_leaves_its_asking_mode_loses_its_turn(tmp_path: Path, update: dict[str, Any]) -> None:
+    modes = {"currentModeId": "ask", "availableModes": [{"id": "auto", "name": "a"}, {"id": "ask", "name": "b"}]}
+    stays = {"sessionUpdate": "current_mode_update", "currentModeId": "ask"}
+    steps = [
+        {"send": {"method": "session/update", "params": {"sessionId": "s1", "update": each}}}
+        for each in (stays, update)
+    ]
+    async with holding(tmp_path, *steps, {"hang": True}, script={"modes": modes}, mode="ask") as agent:
+        with pytest.raises(ToolError, match=r"left the mode 'ask' that asks for everything, for 'auto'"):
+            await agent.prompt("go")
 
 
 async def test_an_agent_that_crashes_in_its_turn_is_explained(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
 import acp
 from tests.acp.test_schema import Schema, schema
+from toolreeve.acp.server.editor import _servers
+from toolreeve.config import Settings, from_settings
 from toolreeve.testing import ScriptedModel, call, say
 from toolreeve.testing.script import Reply
 
@@ -164,6 +166,24 @@ async def test_a_session_is_listed_and_continued_by_another_process(tmp_path: Pa
     ]
     assert [each.session_id for each in listed.sessions] == [session.session_id]
     assert later.said() == "First.Second."
+
+
+async def test_values_of_the_editors_servers_are_taken_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project's settings reach the editor: a reference in them would hand our keys to a server of its choice."""
+    monkeypatch.setenv("OUR_KEY", "key-of-the-user")
+    reference = "${env:OUR_KEY} ${secret:OUR_KEY} ${OUR_KEY:-x} ${userHome}"
+    pairs = [{"name": "a", "value": reference}]
+    entries = [
+        {"name": "one", "command": "/bin/true", "args": [reference], "env": pairs},
+        {"type": "http", "name": "two", "url": "https://example.com/mcp", "headers": pairs},
+    ]
+
+    one, two = _servers(entries, from_settings(Settings(), cwd=tmp_path)).mcp_servers
+
+    assert (one.args, one.env["a"]) == ((reference,), reference)
+    assert two.headers["a"] == reference
 
 
 async def test_every_frame_to_an_editor_is_valid(tmp_path: Path, schema: Schema) -> None:

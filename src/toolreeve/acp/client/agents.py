@@ -1,9 +1,11 @@
 """Configured ACP agents: the `[acp_agents.NAME]` tables and A2A_AGENT_COMMAND.
 
 An agent never starts outside of the sandbox. It reaches the hosts of its model and no others, and it can change the
-workspace only if it works on files by itself.
+workspace only if it works on files by itself. Each user has a home of their own for it.
 """
 
+import hashlib
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +18,7 @@ from toolreeve.config import Configuration
 from toolreeve.config.servers import servers_from_code
 from toolreeve.config.table_schemas import ACP_AGENTS
 from toolreeve.config.xdg import data_home, expand
+from toolreeve.core.call import LOCAL
 from toolreeve.core.errors import ConfigError, ToolError, ToolreeveError
 from toolreeve.core.schema import Schema
 from toolreeve.core.suggest import hint_similar
@@ -28,8 +31,9 @@ _OWN = ("profile", "mode", "hosts", "home", "writable", "readable", "description
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpec:
-    """`program` says how it is started, and in which sandbox. `mode` is the mode in which it asks for everything.
-    `start_timeout` and `timeout` are the seconds for its handshake and for one turn. `gives_tools` offers our tools."""
+    """`program` says how it is started, and in which sandbox; `home` is the local user's home for it. `mode` is the
+    mode in which it asks for everything. `start_timeout` and `timeout` are the seconds for its handshake and for one
+    turn. `gives_tools` offers our tools."""
 
     name: str
     program: ServerSpec
@@ -40,6 +44,24 @@ class AgentSpec:
     start_timeout: float
     timeout: float
     gives_tools: bool
+
+    def home_of(self, user: str) -> Path:
+        """What an agent keeps there of one user, such as conversations and logins, is nothing for another."""
+        if user == LOCAL.user:
+            return self.home
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", user)[:40]
+        return self.home.with_name(f"{self.home.name}@{name}-{hashlib.sha256(user.encode()).hexdigest()[:12]}")
+
+    def program_in(self, home: Path, *readable: str) -> ServerSpec:
+        """The program with this home, and further paths that it may read."""
+        own = {key: value.replace("{home}", str(home)) for key, value in self.profile.env.items()}
+        table = self.program.sandbox or {}
+        sandbox = {
+            **table,
+            "allowed_paths": [str(home), *table["allowed_paths"]],
+            "readable_paths": [*table["readable_paths"], *readable],
+        }
+        return replace(self.program, env={**own, "HOME": str(home), **self.program.env}, sandbox=sandbox)
 
 
 def read_agents(configuration: Configuration, complain: Callable[[ConfigError], None]) -> Mapping[str, AgentSpec]:
@@ -98,12 +120,9 @@ def _read(configuration: Configuration, name: str, table: Mapping[str, Any]) -> 
     base = Path(configuration.settings.workspace.dir)
     home = Path(expand(table.get("home", str(data_home(environ) / "agents" / name)), base=base, environ=environ))
     program = _read_program(configuration, name, {key: table[key] for key in table if key not in _OWN})
-    args = program.args or profile.args
-    own = {key: value.replace("{home}", str(home)) for key, value in profile.env.items()}
-    env = {**own, "HOME": str(home), **program.env}
     return AgentSpec(
         name=name,
-        program=replace(program, args=args, env=env, sandbox=_sandbox(table, program, profile, home)),
+        program=replace(program, args=program.args or profile.args, sandbox=_sandbox(table, program, profile)),
         profile=profile,
         home=home,
         mode=table.get("mode", profile.mode),
@@ -132,7 +151,7 @@ def _read_program(configuration: Configuration, name: str, table: Mapping[str, A
     return replace(spec, command=program, cwd=configuration.settings.workspace.dir, source=origin)
 
 
-def _sandbox(table: Mapping[str, Any], program: ServerSpec, profile: AgentProfile, home: Path) -> dict[str, Any]:
+def _sandbox(table: Mapping[str, Any], program: ServerSpec, profile: AgentProfile) -> dict[str, Any]:
     hosts = list(table.get("hosts", ()))
     is_routed = {WRITE, SHELL} <= profile.routes
     return {
@@ -140,7 +159,7 @@ def _sandbox(table: Mapping[str, Any], program: ServerSpec, profile: AgentProfil
         "network": "guarded" if hosts else "none",
         "hosts": hosts,
         "workspace": "read" if is_routed else "write",
-        "allowed_paths": [str(home), *table.get("writable", ())],
+        "allowed_paths": [*table.get("writable", ())],
         "readable_paths": [*_program_folders(program.command or ""), *table.get("readable", ())],
     }
 

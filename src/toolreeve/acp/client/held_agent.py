@@ -1,7 +1,8 @@
 """`HeldAgent`: an ACP agent in its sandbox, and its sessions.
 
-The agent is set to ask for everything before its first prompt, or it gets none. Its process ends with us, with all that
-it started; what it said last outside of the protocol explains a failure.
+The agent is set to ask for everything before its first prompt, or it gets none. What it asks us to do ends with its
+turn, and between turns nothing is done for it. Its process ends with us, with all that it started; what it said last
+outside of the protocol explains a failure.
 """
 
 import asyncio
@@ -10,7 +11,6 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,9 @@ from toolreeve import __version__
 from toolreeve.acp.client.agents import AgentSpec
 from toolreeve.acp.client.files import FileService
 from toolreeve.acp.client.permissions import Permissions
-from toolreeve.acp.client.road import Road
+from toolreeve.acp.client.road import BETWEEN_TURNS, Road
 from toolreeve.acp.client.terminals import TerminalService
-from toolreeve.acp.client.tools_socket import serve_tools
+from toolreeve.acp.client.tools_socket import ToolsSocket, serve_tools
 from toolreeve.acp.client.turn import AgentTurn, Flood
 from toolreeve.acp.connection import PROTOCOL_VERSION, AcpConnection, AcpError
 from toolreeve.approval.options import outcome_of
@@ -28,16 +28,18 @@ from toolreeve.core.call import Principal, new_question_id
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.mcp import RpcError
 from toolreeve.hook.judge import Judge
-from toolreeve.rpc.errors import INVALID_PARAMS, METHOD_NOT_FOUND
+from toolreeve.rpc.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from toolreeve.runtime.principal import find_local_principal
-from toolreeve.upstream.server_spec import ServerSpec
 from toolreeve.upstream.transports.transport import ServerUnavailable, Transport
 
 if TYPE_CHECKING:
+    from toolreeve.core.peer import Peer
     from toolreeve.runtime.toolreeve import Toolreeve
 
 OnUpdate = Callable[[Mapping[str, Any]], None]
 LONGEST_COMMAND = 3600.0
+ALWAYS_SERVED = frozenset({"terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release"})
+"""The requests that change nothing, and so are answered between turns as well."""
 _logger = logging.getLogger(__name__)
 
 
@@ -67,6 +69,8 @@ class HeldAgent:
         self._own_server = f"toolreeve_{new_question_id()}" if spec.gives_tools else ""
         self._cancelled = asyncio.Event()
         self._lost = ""
+        self._asks = False
+        self._tools: ToolsSocket | None = None
         self._permissions = Permissions(road, judge, spec.profile, own_server=self._own_server)
         self._files = FileService(road, missing=spec.profile.missing_file)
         self._terminals = TerminalService(road, cwd=self._cwd, timeout=min(spec.timeout, LONGEST_COMMAND))
@@ -82,16 +86,16 @@ class HeldAgent:
             "terminal/release": self._terminals.release,
         }
 
-    async def start(self, stack: AsyncExitStack) -> None:
-        """Raises ToolError."""
-        self.spec.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    async def start(self, stack: AsyncExitStack, earlier: str) -> None:
+        """Continues the `earlier` session, if the agent still has it. Raises ToolError."""
         try:
             await self._transport.open(self._connection.receive, self._lose)
             stack.push_async_callback(self.close)
             async with asyncio.timeout(self.spec.start_timeout):
                 await self._shake_hands()
-                await self._open_session(stack)
+                await self._open_session(stack, earlier)
                 await self._set_asking_mode()
+                self._asks = bool(self.spec.mode)
         except TimeoutError:
             raise self._failure(f"no handshake within {self.spec.start_timeout:g} s (start_timeout)") from None
         except (AcpError, ServerUnavailable) as problem:
@@ -112,17 +116,21 @@ class HeldAgent:
         if self.spec.profile.auth:
             await self._connection.request("authenticate", {"methodId": self.spec.profile.auth})
 
-    async def _open_session(self, stack: AsyncExitStack) -> None:
+    async def _open_session(self, stack: AsyncExitStack, earlier: str) -> None:
         servers = []
         if self._own_server:
-            road = self.road
-            tools = serve_tools(
-                road.reeve, self._folder, name=self._own_server, session=road.session, principal=road.principal
-            )
-            servers.append(await stack.enter_async_context(tools))
-        answer = await self._connection.request("session/new", {"cwd": self._cwd, "mcpServers": servers})
-        self.session_id = str(answer.get("sessionId", ""))
-        self._opened = answer
+            tools = serve_tools(self.road, self._folder, name=self._own_server)
+            self._tools, entry = await stack.enter_async_context(tools)
+            servers.append(entry)
+        params = {"cwd": self._cwd, "mcpServers": servers}
+        capabilities = self.info.get("agentCapabilities")
+        if earlier and isinstance(capabilities, dict) and capabilities.get("loadSession") is True:
+            self.session_id = earlier
+            with contextlib.suppress(AcpError):  # it has forgotten the session
+                self._opened = await self._connection.request("session/load", {"sessionId": earlier, **params})
+                return
+        self._opened = await self._connection.request("session/new", params)
+        self.session_id = str(self._opened.get("sessionId", ""))
 
     async def _set_asking_mode(self) -> None:
         """Raises ToolError if the agent has no such mode, or does not change to it."""
@@ -141,10 +149,13 @@ class HeldAgent:
         params = {"sessionId": self.session_id, "configId": option, "value": wanted}
         await self._connection.request("session/set_config_option", params)
 
-    async def prompt(self, text: str) -> AgentTurn:
-        """One turn. Raises ToolError if the agent fails; `turn` then has what is known of it."""
+    async def prompt(self, text: str, peer: "Peer | None" = None) -> AgentTurn:
+        """One turn; its questions are shown to `peer`. Raises ToolError if the agent fails; `turn` then has what is
+        known of it."""
         self.turn = AgentTurn()
         self._cancelled.clear()
+        self.road.peer = peer
+        self.road.in_turn = True
         params = {"sessionId": self.session_id, "prompt": [{"type": "text", "text": text}]}
         try:
             answer = await self._connection.request("session/prompt", params, self.spec.timeout)
@@ -156,10 +167,22 @@ class HeldAgent:
             raise
         except (AcpError, ServerUnavailable) as problem:
             raise self._failure(str(problem)) from None
+        finally:
+            await self._end_turn()
         self.turn.stop = str(answer.get("stopReason", ""))
         if isinstance(usage := answer.get("usage"), dict):
             self.turn.usage = usage
         return self.turn
+
+    async def _end_turn(self) -> None:
+        """Nothing that was begun for the agent goes on, and no question of it can be answered any more."""
+        self.road.in_turn = False
+        self._cancelled.set()
+        await self._connection.cancel_requests()
+        await self._terminals.end_turn()
+        if self._tools is not None:
+            await self._tools.end_turn()
+        self.road.peer = None
 
     def cancel(self) -> None:
         """End the running turn. Permission requests that wait are answered as cancelled."""
@@ -173,6 +196,8 @@ class HeldAgent:
             raise RpcError(METHOD_NOT_FOUND, f"{method[:100]} is not supported")
         if params.get("sessionId") != self.session_id:
             raise RpcError(INVALID_PARAMS, "no such session")
+        if not self.road.in_turn and method not in ALWAYS_SERVED:
+            raise RpcError(INVALID_REQUEST, BETWEEN_TURNS)
         return await handler(params)
 
     async def _permit(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,6 +230,11 @@ class HeldAgent:
         update = params.get("update")
         if method != "session/update" or params.get("sessionId") != self.session_id or not isinstance(update, dict):
             return
+        if self._asks and (left := _mode_in(update)) not in ("", self.spec.mode):
+            self._lose(f"it left the mode {self.spec.mode!r} that asks for everything, for {left!r:.60}")
+            return
+        if not self.road.in_turn:  # such as an earlier conversation that it shows again
+            return
         try:
             self.turn.apply(update)
         except Flood as problem:
@@ -224,7 +254,7 @@ class HeldAgent:
 
     async def close(self) -> None:
         """Its process is gone, with all that it started."""
-        await self._connection.close()
+        await self._connection.cancel_requests()
         await self._terminals.close()
         await self._transport.close()
 
@@ -235,6 +265,17 @@ def _mode_option(options: Any, wanted: str) -> str | None:
         if isinstance(option, dict) and option.get("category") == "mode" and wanted in _values(option.get("options")):
             return str(option.get("id"))
     return None
+
+
+def _mode_in(update: Mapping[str, Any]) -> str:
+    """The mode that an update says the agent is in now; empty if it says none."""
+    match update:
+        case {"sessionUpdate": "current_mode_update", "currentModeId": str(mode)}:
+            return mode
+        case {"sessionUpdate": "config_option_update", "configOptions": list(options)}:
+            modes = [each for each in options if isinstance(each, dict) and each.get("category") == "mode"]
+            return str(modes[0].get("currentValue", "")) if modes else ""
+    return ""
 
 
 def _values(options: Any) -> list[Any]:
@@ -254,8 +295,9 @@ async def hold_agent(
     session: str = "",
     principal: Principal | None = None,
     on_update: OnUpdate = _ignore,
+    earlier: str = "",
 ) -> AsyncIterator[HeldAgent]:
-    """The agent with a session, ready for prompts. Raises ToolError."""
+    """The agent with a session, ready for prompts; `earlier` is its own id of one to continue. Raises ToolError."""
     principal = principal or find_local_principal(reeve.configuration).for_agents
     road = Road(
         reeve=reeve,
@@ -270,14 +312,10 @@ async def hold_agent(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolreeve-agent-"))) / "tools"
         folder.mkdir()
         folder.chmod(0o755)  # the agent may run as another user; the folder above is private to us
-        program = _with_readable(spec.program, str(folder))
+        home = spec.home_of(principal.user)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # The agent reads the folder and changes nothing in it; other agents of the same user do not see it.
+        program = spec.program_in(home, str(folder))
         agent = HeldAgent(reeve, spec, reeve.internals.connect(program), road, judge, on_update, folder)
-        await agent.start(stack)
+        await agent.start(stack, earlier)
         yield agent
-
-
-def _with_readable(program: ServerSpec, folder: str) -> ServerSpec:
-    """The agent reads the folder and changes nothing in it; agents of other callers, with the same home, do not see
-    it."""
-    table = program.sandbox or {}
-    return replace(program, sandbox={**table, "readable_paths": [*table.get("readable_paths", ()), folder]})

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve
 
 ErrorProfile = Literal["acp-basic", "extended-json"]
+BETWEEN_TURNS = "no turn is running: an agent acts only while it works on a prompt"
 
 
 @dataclass(slots=True, kw_only=True)
 class Road:
-    """`client` is the agent's name. `peer` is the caller of the running turn, to whom
-    questions can be shown. `profile` says how the data of an error is written: as a text, or as an object."""
+    """`client` is the agent's name. `peer` is the caller of the running turn, to whom questions can be shown;
+    `in_turn` says that there is one: between turns an agent does nothing. `profile` says how the data of an error is
+    written: as a text, or as an object."""
 
     reeve: "Toolreeve"
     session: str
@@ -27,8 +29,9 @@ class Road:
     client: str
     profile: ErrorProfile = "acp-basic"
     peer: "Peer | None" = None
+    in_turn: bool = False
 
-    def new_call(self, tool: str, args: Mapping[str, Any]) -> ToolCall:
+    def new_call(self, tool: str, args: Mapping[str, Any], peer: "Peer | None" = None) -> ToolCall:
         return ToolCall(
             tool=tool,
             args=args,
@@ -36,7 +39,7 @@ class Road:
             principal=self.principal,
             origin="acp",
             client=self.client,
-            peer=self.peer,
+            peer=peer or self.peer,
         )
 
     async def call(self, tool: str, args: Mapping[str, Any]) -> ToolResult:

@@ -7,10 +7,11 @@ import asyncio
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from toolreeve.acp.client.files import text
+from toolreeve.acp.client.nested_peer import NestedPeer
 from toolreeve.acp.client.road import Road
 from toolreeve.core.call import ToolCall, new_id
 from toolreeve.core.errors import ErrorCode
@@ -27,9 +28,17 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(slots=True)
 class Terminal:
-    call: ToolCall
-    task: "asyncio.Task[ToolResult]"
+    """`live` is what the command has printed so far, at most the last `limit` bytes."""
+
     limit: int
+    live: str = ""
+    truncated: bool = False
+    call: ToolCall = field(init=False)
+    task: "asyncio.Task[ToolResult]" = field(init=False)
+
+    def show(self, text: str) -> None:
+        self.live, cut = _cut(self.live + text, self.limit)
+        self.truncated = self.truncated or cut
 
 
 class TerminalService:
@@ -46,17 +55,17 @@ class TerminalService:
             raise RpcError(INTERNAL_ERROR, f"{MAX_TERMINALS} terminals are open: release one of them")
         args = {"command": _command(params), "working_dir": params.get("cwd") or self._cwd, "timeout": self._timeout}
         limit = params.get("outputByteLimit")
-        call = self._road.new_call("bash", args)
-        task = asyncio.create_task(self._road.reeve.run(call))
+        terminal = Terminal(min(limit, _OUTPUT_BYTES) if type(limit) is int and limit >= 0 else _OUTPUT_BYTES)
+        terminal.call = self._road.new_call("bash", args, NestedPeer(self._road.peer, terminal.show))
+        terminal.task = asyncio.create_task(self._road.reeve.run(terminal.call))
         number = new_id()
-        self._terminals[number] = Terminal(call, task, limit if type(limit) is int and limit >= 0 else _OUTPUT_BYTES)
+        self._terminals[number] = terminal
         return {"terminalId": number}
 
     async def output(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Empty until the command has ended."""
         terminal = self._find(params)
         if not terminal.task.done():
-            return {"output": "", "truncated": False}
+            return {"output": terminal.live, "truncated": terminal.truncated}
         shown, truncated = _cut(_output(terminal.task), terminal.limit)
         return {"output": shown, "truncated": truncated, "exitStatus": _status(terminal.task)}
 
@@ -74,9 +83,13 @@ class TerminalService:
         del self._terminals[str(params["terminalId"])]
         return {}
 
-    async def close(self) -> None:
+    async def end_turn(self) -> None:
+        """Commands end with the turn, also those that still wait for an approval. Their output can be read on."""
         for terminal in self._terminals.values():
             await self._end(terminal)
+
+    async def close(self) -> None:
+        await self.end_turn()
         self._terminals.clear()
 
     async def _end(self, terminal: Terminal) -> None:

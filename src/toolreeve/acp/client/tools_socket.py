@@ -1,7 +1,7 @@
 """Our tools for one agent: MCP over a Unix socket.
 
 The agent starts the relay as an MCP server, in its sandbox; the server is here, outside. The agent is never asked for
-approvals: it would answer for itself.
+approvals: it would answer for itself. Between turns it may look at the tools, and use none.
 """
 
 import asyncio
@@ -14,18 +14,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.acp.client import relay
-from toolreeve.core.call import Principal
+from toolreeve.acp.client.road import BETWEEN_TURNS, Road
+from toolreeve.rpc.errors import INVALID_REQUEST
 from toolreeve.serve.mcp.connection import McpConnection
 from toolreeve.serve.mcp.door import new_handlers, new_view
 from toolreeve.serve.mcp.pipes import LineReader, LineWriter
+from toolreeve.serve.mcp.protocol import WireError
 from toolreeve.serve.mcp.stdio import TOO_LONG
 
 if TYPE_CHECKING:
-    from toolreeve.runtime.toolreeve import Toolreeve
     from toolreeve.serve.mcp.handlers import Handlers
+    from toolreeve.serve.mcp.request_context import RequestContext
     from toolreeve.serve.mcp.tool_view import ToolView
 
 MAX_CONNECTIONS = 16
+LISTINGS = frozenset(
+    {
+        "initialize",
+        "ping",
+        "server/discover",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+    }
+)
+"""What an agent may ask for between its turns."""
+
+
+class AgentToolsConnection(McpConnection):
+    """Calls of an agent, as long as its turn lasts."""
+
+    def __init__(self, handlers: "Handlers", writer: LineWriter, view: "ToolView", road: Road) -> None:
+        asker = lambda: road.peer  # noqa: E731
+        super().__init__(handlers, writer, session=road.session, principal=road.principal, view=view, asker=asker)
+        self._road = road
+
+    def _admit(self, request_id: Any, method: str, params: Any) -> "RequestContext":
+        if not self._road.in_turn and method not in LISTINGS:
+            raise WireError(INVALID_REQUEST, BETWEEN_TURNS)
+        return super()._admit(request_id, method, params)
+
+    async def end_turn(self) -> None:
+        await self._cancel_running()
 
 
 class _SocketProtocol(asyncio.Protocol):
@@ -57,18 +88,20 @@ class _SocketProtocol(asyncio.Protocol):
 
 
 class ToolsSocket:
-    def __init__(self, handlers: "Handlers", view: "ToolView", session: str, principal: Principal) -> None:
+    def __init__(self, handlers: "Handlers", view: "ToolView", road: Road) -> None:
         self._handlers = handlers
         self._view = view
-        self._session = session
-        self._principal = principal
+        self._road = road
         self.open: dict[_SocketProtocol, Any] = {}
         self._finishing: set[asyncio.Task[None]] = set()
 
-    def new_connection(self, writer: LineWriter) -> McpConnection:
-        return McpConnection(
-            self._handlers, writer, session=self._session, principal=self._principal, view=self._view, asked=False
-        )
+    def new_connection(self, writer: LineWriter) -> AgentToolsConnection:
+        return AgentToolsConnection(self._handlers, writer, self._view, self._road)
+
+    async def end_turn(self) -> None:
+        """Cancel the calls that still run."""
+        for protocol in list(self.open):
+            await protocol.connection.end_turn()
 
     def finish(self, connection: McpConnection) -> None:
         task = asyncio.create_task(connection.finish(0))
@@ -82,17 +115,15 @@ class ToolsSocket:
 
 
 @asynccontextmanager
-async def serve_tools(
-    reeve: "Toolreeve", folder: Path, *, name: str, session: str, principal: Principal
-) -> AsyncIterator[dict[str, Any]]:
-    """Yields the entry for `mcpServers` of a session."""
-    handlers = new_handlers(reeve)
-    service = ToolsSocket(handlers, new_view(reeve, search=False, role=principal.role), session, principal)
+async def serve_tools(road: Road, folder: Path, *, name: str) -> AsyncIterator[tuple[ToolsSocket, dict[str, Any]]]:
+    """Yields the service, and the entry for `mcpServers` of a session."""
+    handlers = new_handlers(road.reeve)
+    service = ToolsSocket(handlers, new_view(road.reeve, search=False, role=road.principal.role), road)
     path = folder / f"{name}.sock"
     server = await asyncio.get_running_loop().create_unix_server(lambda: _SocketProtocol(service), sock=_listen(path))
     try:
         command = [sys.executable, "-I", "-S", relay.__file__, str(folder), path.name]
-        yield {"name": name, "command": command[0], "args": command[1:], "env": []}
+        yield service, {"name": name, "command": command[0], "args": command[1:], "env": []}
     finally:
         server.close()
         path.unlink(missing_ok=True)

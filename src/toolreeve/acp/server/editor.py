@@ -56,7 +56,7 @@ class EditorDoor:
 
     async def close(self) -> None:
         self.connection.lose("the editor has ended")
-        await self.connection.close()
+        await self.connection.cancel_requests()
         for session in self._sessions.values():
             await session.close()
         self._reader.close()
@@ -161,13 +161,15 @@ def _initialize_result() -> dict[str, Any]:
 
 
 def _servers(given: Any, configuration: Configuration) -> Configuration:
-    """With the editor's MCP servers after the configured ones. Raises ConfigErrors."""
+    """With the editor's MCP servers after the configured ones. Their values are taken as they are: a project's settings
+    may reach the editor, and must not read our secrets and environment. Raises ConfigErrors."""
     if not isinstance(given, list):
         raise RpcError(INVALID_PARAMS, "mcpServers must be a list")
     if not given:
         return configuration
     tables = {str(each.get("name")): _server(each) for each in given if isinstance(each, dict)}
-    found = servers_from_code(tables, configuration.known, base=Path(configuration.settings.workspace.dir))
+    known = replace(configuration.known, literal=True)
+    found = servers_from_code(tables, known, base=Path(configuration.settings.workspace.dir))
     if found.problems:
         raise ConfigErrors(found.problems)
     taken = {each.name for each in configuration.mcp_servers}

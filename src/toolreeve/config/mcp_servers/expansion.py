@@ -25,13 +25,14 @@ class Unresolved(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """The values of references. `secret` returns None for an unknown name; `private` are values of variables that are
-    secret as well, under any name."""
+    secret as well, under any name. With `literal`, nothing is a reference: for those who may not read the values."""
 
     environ: Mapping[str, str] = field(repr=False)
     secret: Callable[[str], str | None]
     workspace: str
     home: str
     private: frozenset[str] = field(default=frozenset(), repr=False)
+    literal: bool = False
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ class Expander:
 
     def expand(self, text: str) -> str:
         """Raises Unresolved."""
+        if self.surroundings.literal:
+            return text
         return _REFERENCE.sub(self._resolve, text)
 
     def _resolve(self, found: re.Match[str]) -> str:

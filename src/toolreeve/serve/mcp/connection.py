@@ -18,7 +18,7 @@ from toolreeve.rpc.messages import Id, error_response, notification, response
 from toolreeve.serve.mcp.era_selection import EraSelector
 from toolreeve.serve.mcp.outgoing_requests import OutgoingRequests
 from toolreeve.serve.mcp.protocol import Params, WireError, progress_token
-from toolreeve.serve.mcp.request_context import ClientInfo, RequestContext
+from toolreeve.serve.mcp.request_context import Asker, ClientInfo, RequestContext
 
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
@@ -61,8 +61,8 @@ class LineSink(Protocol):
 
 
 class McpConnection:
-    """A connection that starts before the runtime has no view; `hand_over` sets it, with the final handlers. `asked`
-    says whether the client is asked for approvals."""
+    """A connection that starts before the runtime has no view; `hand_over` sets it, with the final handlers. `asker`
+    gives the peer that is asked for approvals instead of the client."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class McpConnection:
         session: str,
         principal: Principal = LOCAL,
         view: "ToolView | None" = None,
-        asked: bool = True,
+        asker: Asker | None = None,
     ) -> None:
         self._handlers = handlers
         self._sink = sink
         self._loop = asyncio.get_running_loop()
-        self._era_selector = EraSelector(session, principal, view, asked=asked)
+        self._era_selector = EraSelector(session, principal, view, asker=asker)
         self._running: dict[Id, tuple[asyncio.Task[None], RequestContext]] = {}
         self._outgoing = OutgoingRequests(self._post)
         self._unwatch: Callable[[], None] | None = None

@@ -10,7 +10,7 @@ from toolreeve.core.call import Principal
 from toolreeve.core.mcp import Era
 from toolreeve.rpc.errors import INVALID_REQUEST, METHOD_NOT_FOUND
 from toolreeve.serve.mcp.protocol import Params, WireError, is_modern, read_envelope, unsupported
-from toolreeve.serve.mcp.request_context import ClientInfo
+from toolreeve.serve.mcp.request_context import Asker, ClientInfo
 
 if TYPE_CHECKING:
     from toolreeve.serve.mcp.tool_view import ToolView
@@ -19,11 +19,13 @@ MAX_ECHOED = 1024
 
 
 class EraSelector:
-    """`era` is None until it is decided. `legacy_client` is the client of the legacy era. `asked` says whether the
-    client is asked for approvals."""
+    """`era` is None until it is decided. `legacy_client` is the client of the legacy era. `asker` gives the peer that
+    is asked for approvals instead of the client."""
 
-    def __init__(self, session: str, principal: Principal, view: "ToolView | None", *, asked: bool = True) -> None:
-        self._asked = asked
+    def __init__(
+        self, session: str, principal: Principal, view: "ToolView | None", *, asker: Asker | None = None
+    ) -> None:
+        self._asker = asker
         self._session = session
         self._principal = principal
         self._view = view
@@ -64,5 +66,5 @@ class EraSelector:
     def _client(self, era: Era, **details: Any) -> ClientInfo:
         view = cast("ToolView", self._view)  # unused until the runtime is up
         return ClientInfo(
-            view=view, era=era, session=self._session, principal=self._principal, asked=self._asked, **details
+            view=view, era=era, session=self._session, principal=self._principal, asker=self._asker, **details
         )

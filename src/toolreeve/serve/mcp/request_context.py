@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolreeve.core.call import LOCAL, Principal
 from toolreeve.core.mcp import Era, PeerError
-from toolreeve.core.peer import DEFERRED, Deferred, PeerUnavailable, PriorAnswer, PriorApproval
+from toolreeve.core.peer import DEFERRED, Deferred, Peer, PeerUnavailable, PriorAnswer, PriorApproval
 from toolreeve.rpc.errors import METHOD_NOT_FOUND
 from toolreeve.serve.mcp.protocol import LOG_LEVELS
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolreeve.approval.request import Answer, Request
     from toolreeve.serve.mcp.tool_view import ToolView
 
+Asker = Callable[[], Peer | None]
 MAX_CLIENT_NAME = 200
 _NEEDS = {
     "elicitation/create": "elicitation",
@@ -59,6 +60,8 @@ class ClientInfo:
     """Whether the client itself is asked for approvals."""
     inbox: str | None = None
     """The console's page of questions, for a client that opens links and shows no forms."""
+    asker: Asker | None = None
+    """Gives the peer that is asked instead of the client, which then answers for nobody."""
 
 
 class RequestContext:
@@ -145,7 +148,8 @@ class RequestContext:
             raise PeerError(METHOD_NOT_FOUND, "a client of this protocol version cannot be asked during a call")
         if self.closed:
             raise PeerError(METHOD_NOT_FOUND, "the request is already answered")
-        if (need := _NEEDS.get(method)) is not None and self.capabilities.get(need) is None:
+        need = _NEEDS.get(method)
+        if need is not None and (self.capabilities.get(need) is None or self.client.asker is not None):
             raise PeerError(METHOD_NOT_FOUND, f"the client does not support {need}")
         return await self._outbound.request(method, params)
 
@@ -163,6 +167,9 @@ class RequestContext:
     @property
     def can_ask(self) -> bool:
         """Whether the client is to be asked, and can be: by a form, or by a link to the console."""
+        if self.client.asker is not None:
+            peer = self.client.asker()
+            return peer is not None and peer.can_ask
         if self.opens_links:
             return self.client.asked and self.client.inbox is not None
         return self.client.asked and isinstance(self.client.capabilities.get("elicitation"), Mapping)
@@ -175,11 +182,16 @@ class RequestContext:
 
     @property
     def defers(self) -> bool:
-        return self.client.era is Era.MODERN
+        return self.client.era is Era.MODERN and self.client.asker is None
 
     async def ask(self, request: "Request") -> "Answer | Deferred":
         from toolreeve.serve.mcp.elicitation import METHOD, elicitation, read_answer
 
+        if self.client.asker is not None:
+            if (peer := self.client.asker()) is None:
+                raise PeerUnavailable
+            answer: Answer | Deferred = await peer.ask(request)
+            return answer
         if self.defers:
             self.question = request
             return DEFERRED
