@@ -2,7 +2,8 @@
 
 import pytest
 from a2a.helpers import get_artifact_text
-from a2a.types import GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest, TaskState
+from a2a.types import AgentCard, GetExtendedAgentCardRequest, GetTaskRequest, ListTasksRequest, TaskState
+from google.protobuf.json_format import ParseDict
 
 from tests.serve.a2a.agents import connected, post, send, stream, tool_call
 from tests.serve.api.api_server import serving
@@ -164,3 +165,30 @@ async def test_a_viewer_reads_and_calls_nothing(world: World) -> None:
 
     assert "scope 'call'" in answer["error"]["message"]
     assert anonymous.status_code == 401
+
+
+async def test_a_client_of_1_0_gets_a_card_without_the_fields_of_0_3(world: World) -> None:
+    """A missing A2A-Version means 0.3 (specification, 3.6.2), whose clients need their own fields."""
+    async with serving(world.reeve()) as server:
+        place = "/.well-known/agent-card.json"
+        new = await server.client.get(place, headers={"a2a-version": "1.0"})
+        old = await server.client.get(place)
+        again = await server.client.get(place)
+
+    ParseDict(new.json(), AgentCard())  # knows no other fields
+    assert old.json()["url"] == f"{server.url}/a2a"
+    assert "url" not in new.json()
+    assert new.headers["etag"] != old.headers["etag"]
+    assert old.headers["last-modified"] == again.headers["last-modified"]
+    assert "a2a-version" in old.headers["vary"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_help_is_a_message_and_no_task(world: World, streaming: bool) -> None:
+    async with serving(world.reeve()) as server, connected(server, streaming=streaming) as client:
+        (reply,) = await stream(client, "/help")
+        listed = await client.list_tasks(ListTasksRequest())
+
+    assert "/calculate expression" in reply.message.parts[0].text
+    assert reply.message.context_id
+    assert listed.total_size == 0

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.serve.a2a.agents import connected, post, send, stream, tool_call
 from tests.serve.api.api_server import ApiServer, serving
 from tests.world import World
 from toolreeve.config import State
+from toolreeve.config.sections.a2a import A2a
 from toolreeve.core.call import Principal, Role
 from toolreeve.serve.tokens import AccessScope
 
@@ -287,4 +289,40 @@ async def test_a_token_that_was_revoked_meanwhile_continues_nothing(world: World
             task = await until_ended(client, asked.id)
 
     assert task.status.state == TaskState.TASK_STATE_FAILED
+    assert not (world.workspace / "a.txt").exists()
+
+
+async def test_a_user_has_so_many_waiting_tasks_and_no_more(world: World) -> None:
+    settings = world.settings(a2a=A2a(waiting_tasks_per_user=2))
+    async with serving(world.reeve(settings=settings)) as server:
+        ada = await server.token(Role.OPERATOR, "ada")
+        bob = await server.token(Role.OPERATOR, "bob")
+        async with connected(server, ada) as client, connected(server, bob) as other:
+            tasks = [await send(client, tool_call("write_file", path=f"{n}.txt", content="x")) for n in range(3)]
+            free = await send(other, tool_call("write_file", path="3.txt", content="x"))
+            await client.cancel_task(CancelTaskRequest(id=tasks[0].id))
+            again = await send(client, tool_call("write_file", path="4.txt", content="x"))
+            open_questions = await pending(server)
+
+    assert [each.status.state for each in tasks] == [WAITS, WAITS, TaskState.TASK_STATE_FAILED]
+    assert "a2a.waiting_tasks_per_user" in tasks[2].status.message.parts[0].text
+    assert (free.status.state, again.status.state) == (WAITS, WAITS)
+    assert len(open_questions) == 3
+
+
+async def test_a_task_does_not_go_on_with_a_token_that_has_expired(world: World) -> None:
+    async with serving(world.reeve()) as server:
+        ada = await server.token(Role.OPERATOR, "ada", expires=time.time() + 3)
+        async with connected(server, ada) as client:
+            asked = await send(client, WRITE)
+        await server.until(ada, 401)
+        (question,) = await pending(server)
+        pat = Principal(user="pat", role=Role.ADMIN)
+        await server.reeve.approvals.decide(question, answer="allow", by=pat, dead_time=0)
+        later = await server.token(Role.OPERATOR, "ada")
+        async with connected(server, later) as client:
+            ended = await until_ended(client, asked.id)
+
+    assert ended.status.state == TaskState.TASK_STATE_FAILED
+    assert "no longer accepted" in ended.status.message.parts[0].text
     assert not (world.workspace / "a.txt").exists()

@@ -9,6 +9,7 @@ import importlib.util
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 from a2a.auth.user import UnauthenticatedUser
@@ -26,6 +27,7 @@ from a2a.utils.errors import (
     InvalidRequestError,
     VersionNotSupportedError,
 )
+from google.protobuf.json_format import MessageToDict
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -34,12 +36,13 @@ import toolreeve
 from toolreeve.core import json
 from toolreeve.core.errors import ConfigError, ToolError
 from toolreeve.serve.a2a.board import TaskBoard
-from toolreeve.serve.a2a.card import REST, RPC
+from toolreeve.serve.a2a.card import REST, RPC, VERSION
+from toolreeve.serve.a2a.card_signature import JWKS, MAX_CARDS, CardSigner
 from toolreeve.serve.a2a.handler import TaskHandler
 from toolreeve.serve.a2a.methods import OwnMethods
 from toolreeve.serve.a2a.push import PushConfigs
 from toolreeve.serve.a2a.push_settings import refuse_ignored_keys
-from toolreeve.serve.a2a.rate import TOO_MANY, RequestRates
+from toolreeve.serve.a2a.rate import RequestRates
 from toolreeve.serve.a2a.turns import Turns
 from toolreeve.serve.access import AccessControl, AccessRefused
 from toolreeve.serve.api.endpoint import MAX_BODY_BYTES, read_bounded
@@ -69,14 +72,19 @@ class A2aDoor:
     def __init__(self, reeve: "Toolreeve", views: "ToolViews", access: AccessControl, now: Callable[[], float]) -> None:
         self._reeve = reeve
         self._access = access
-        self._rates = RequestRates(reeve.configuration.settings.a2a.requests_per_minute, now)
+        own = reeve.configuration.settings.a2a
+        self._rates = RequestRates(own.requests_per_minute, own.requests_per_hour, now)
         self._board = TaskBoard(reeve.internals.store.tasks, now)
         self._push = PushConfigs(reeve, self._board)
         self._board.published = self._push.deliver
         self._turns = Turns(reeve, self._board, self._is_valid)
-        self._handler = TaskHandler(reeve, views, self._board, self._turns, self._push, toolreeve.__version__)
+        self._signer = CardSigner(own.card_key) if own.card_key else None
+        self._handler = TaskHandler(
+            reeve, views, self._board, self._turns, self._push, toolreeve.__version__, self._signer
+        )
         self._methods = OwnMethods(self._handler)
         self._contexts = _Contexts(access)
+        self._cards: dict[str, str] = {}  # when a card with this ETag was first seen
         self._rpc = JsonRpcDispatcher(self._handler, self._contexts, enable_v0_3_compat=True)
 
     @asynccontextmanager
@@ -103,8 +111,7 @@ class A2aDoor:
             raise ConfigError("the extra 'grpc' is missing", source="a2a.grpc_port", fix=GRPC_MISSING)
         from toolreeve.serve.a2a.grpc_server import serve_grpc
 
-        host = settings.serve.host
-        return serve_grpc(self._handler, self._access, self._rates, host=host, port=settings.a2a.grpc_port)
+        return serve_grpc(self._handler, self._access, self._rates, settings.a2a, host=settings.serve.host)
 
     def routes(self) -> list[BaseRoute]:
         rest = create_rest_routes(self._handler, self._contexts, enable_v0_3_compat=True, path_prefix=REST)
@@ -114,20 +121,21 @@ class A2aDoor:
     def _limited(self, route: Route) -> Route:
         async def answer(request: Request) -> Response:
             credential: Credential = request.scope[CREDENTIAL]
-            allowance = self._rates.take(credential.principal.user)
-            if allowance is None:
-                response: Response = await route.endpoint(request)
-                return response
-            if allowance.is_exceeded:
-                return JSONResponse({"error": {"code": 429, "message": TOO_MANY}}, 429, allowance.headers())
-            response = await route.endpoint(request)
-            response.headers.update(allowance.headers())
+            headers, refusal = self._rates.take(credential.principal.user)
+            if refusal:
+                return JSONResponse({"error": {"code": 429, "message": refusal}}, 429, headers)
+            response: Response = await route.endpoint(request)
+            response.headers.update(headers)
             return response
 
         return Route(route.path, answer, methods=sorted(route.methods or ()))
 
     def public_routes(self) -> list[BaseRoute]:
-        return [Route(WELL_KNOWN, self._card)]
+        keys = [] if self._signer is None else [Route(JWKS, self._keys)]
+        return [Route(WELL_KNOWN, self._card), *keys]
+
+    async def _keys(self, _: Request) -> Response:
+        return JSONResponse(None if self._signer is None else self._signer.keys())
 
     async def _card(self, request: Request) -> Response:
         try:
@@ -136,7 +144,25 @@ class A2aDoor:
             credential = None
         locked = bool(self._access.tokens)
         card = self._handler.card(_base(request), credential, requires_token=locked)
-        return _cached(request, json.dumps(agent_card_to_dict(card)))
+        asked = request.headers.get("a2a-version", "").strip()
+        return self._cached(request, json.dumps(MessageToDict(card) if asked == VERSION else agent_card_to_dict(card)))
+
+    def _cached(self, request: Request, body: bytes) -> Response:
+        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        if tag not in self._cards:
+            if len(self._cards) >= MAX_CARDS:
+                self._cards.pop(next(iter(self._cards)))
+            self._cards[tag] = formatdate(usegmt=True)
+        headers = {
+            "etag": tag,
+            "last-modified": self._cards[tag],
+            "cache-control": "private, max-age=60",
+            "vary": "authorization, a2a-version",
+        }
+        known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+        if tag in known or "*" in known:
+            return Response(status_code=304, headers=headers)
+        return Response(body, headers=headers, media_type="application/json")
 
     async def _answer(self, request: Request) -> Response:
         try:
@@ -169,9 +195,7 @@ class A2aDoor:
         return JSONResponse({"jsonrpc": "2.0", "id": number, "result": result})
 
     def _is_valid(self, credential: str) -> bool:
-        if not credential:
-            return not self._access.tokens
-        return any(each.id == credential for each in self._access.tokens.credentials())
+        return credential in self._access.tokens.valid_ids()
 
     async def _maintain(self) -> None:
         while True:
@@ -194,15 +218,6 @@ class _Contexts(ServerCallContextBuilder):
             "locked": bool(self._access.tokens),
         }
         return ServerCallContext(user=UnauthenticatedUser(), state=state)
-
-
-def _cached(request: Request, body: bytes) -> Response:
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"etag": tag, "cache-control": "private, max-age=60", "vary": "authorization"}
-    known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
-    if tag in known or "*" in known:
-        return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type="application/json")
 
 
 def _base(request: Request) -> str:

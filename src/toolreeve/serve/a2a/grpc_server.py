@@ -4,8 +4,10 @@ The SDK's handler ignores the version that a caller asks for: it is checked here
 over HTTP, the user at the other end of a local connection is not known.
 """
 
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -23,15 +25,20 @@ from a2a.utils.errors import (
 from a2a.utils.grpc_status import status_to_grpc
 from google.rpc import error_details_pb2, status_pb2
 
+from toolreeve.config.sections.a2a import A2a
 from toolreeve.core.errors import ConfigError
 from toolreeve.serve.a2a.card import VERSION
 from toolreeve.serve.a2a.handler import TaskHandler
-from toolreeve.serve.a2a.rate import TOO_MANY, RequestRates
+from toolreeve.serve.a2a.rate import RequestRates
 from toolreeve.serve.access import AccessControl
 from toolreeve.serve.api.endpoint import MAX_BODY_BYTES
 from toolreeve.serve.tokens import Credential
 
 GRACE_SECONDS = 1.0
+MAX_STREAMS = 100
+"""Calls of one connection at the same time."""
+IDLE_MS = 300_000
+HANDSHAKE_MS = 10_000
 NO_TOKEN = "a valid bearer token is required over gRPC: toolreeve tokens add NAME"  # noqa: S105 - a sentence
 Details = Any
 Refusal = tuple[grpc.StatusCode, str]
@@ -56,10 +63,8 @@ class _AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # g
         credential = find_credential(self._access, metadata)
         if credential is None:
             return grpc.StatusCode.UNAUTHENTICATED, NO_TOKEN
-        allowance = self._rates.take(credential.principal.user)
-        if allowance is not None and allowance.is_exceeded:
-            return grpc.StatusCode.RESOURCE_EXHAUSTED, f"{TOO_MANY}; try again in {allowance.reset} s"
-        return None
+        _, refusal = self._rates.take(credential.principal.user)
+        return (grpc.StatusCode.RESOURCE_EXHAUSTED, refusal) if refusal else None
 
 
 class _GrpcContexts(GrpcServerCallContextBuilder):
@@ -106,18 +111,52 @@ def _texts(metadata: Any) -> dict[str, str]:
     return {name.lower(): value for name, value in metadata or () if isinstance(value, str)}
 
 
+def _read_credentials(settings: A2a) -> grpc.ServerCredentials | None:
+    """Of TLS. Raises ConfigError if they cannot be used: tokens never go without it by mistake."""
+    if settings.grpc_certificate is None and settings.grpc_key is None:
+        return None
+    fix = "name PEM files in a2a.grpc_certificate and a2a.grpc_key"
+    if settings.grpc_certificate is None or settings.grpc_key is None:
+        raise ConfigError("TLS needs both a certificate and a key", source="a2a.grpc_certificate", fix=fix)
+    try:
+        chain, key = Path(settings.grpc_certificate).read_bytes(), Path(settings.grpc_key).read_bytes()
+        # gRPC would only log that they do not fit.
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+            settings.grpc_certificate, settings.grpc_key
+        )
+    except OSError as problem:
+        raise ConfigError(
+            f"the certificate cannot be used: {problem}", source="a2a.grpc_certificate", fix=fix
+        ) from None
+    return grpc.ssl_server_credentials([(key, chain)])
+
+
 @asynccontextmanager
 async def serve_grpc(
-    handler: TaskHandler, access: AccessControl, rates: RequestRates, *, host: str, port: int
+    handler: TaskHandler, access: AccessControl, rates: RequestRates, settings: A2a, *, host: str
 ) -> AsyncIterator[None]:
-    """Raises ConfigError."""
-    options = [("grpc.max_receive_message_length", MAX_BODY_BYTES), ("grpc.so_reuseport", 0)]
-    server = grpc.aio.server(interceptors=[_AccessInterceptor(access, rates)], options=options)
+    """What a connection may do before its token is known is bounded. Raises ConfigError."""
+    options = [
+        ("grpc.max_receive_message_length", MAX_BODY_BYTES),
+        ("grpc.max_allowed_incoming_connections", settings.grpc_connections),
+        ("grpc.max_concurrent_streams", MAX_STREAMS),
+        ("grpc.max_connection_idle_ms", IDLE_MS),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.so_reuseport", 0),
+    ]
+    most = settings.grpc_connections * MAX_STREAMS
+    interceptors = [_AccessInterceptor(access, rates)]
+    server = grpc.aio.server(interceptors=interceptors, options=options, maximum_concurrent_rpcs=most)
     add: Any = a2a_pb2_grpc.add_A2AServiceServicer_to_server
     add(_SpecifiedHandler(handler, _GrpcContexts(access)), server)
+    port = settings.grpc_port
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    credentials = _read_credentials(settings)
     try:
-        server.add_insecure_port(place)
+        if credentials is None:
+            server.add_insecure_port(place)
+        else:
+            server.add_secure_port(place, credentials)
     except RuntimeError:
         raise ConfigError(f"cannot listen on {place}", source="a2a.grpc_port", fix="choose another port") from None
     await server.start()

@@ -27,6 +27,7 @@ from a2a.types import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
+    Part,
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
@@ -53,11 +54,20 @@ from toolreeve.record.tasks import TaskQuery, TaskRow
 from toolreeve.record.webhooks import Webhook
 from toolreeve.serve.a2a.board import TaskBoard, event_of, read_task
 from toolreeve.serve.a2a.card import new_card
+from toolreeve.serve.a2a.card_signature import CardSigner
 from toolreeve.serve.a2a.development import is_activated
-from toolreeve.serve.a2a.messages import RequestedCall, read_answer, read_calls
+from toolreeve.serve.a2a.messages import (
+    FORMS,
+    RequestedCall,
+    asks_for_help,
+    help_line,
+    named_question,
+    read_answer,
+    read_calls,
+)
 from toolreeve.serve.a2a.push import PushConfigs, number_of
 from toolreeve.serve.a2a.push_settings import of_message
-from toolreeve.serve.a2a.turns import Turns
+from toolreeve.serve.a2a.turns import Turns, questions_of
 from toolreeve.serve.api.running import session_of
 from toolreeve.serve.tokens import AccessScope, Credential
 
@@ -79,7 +89,14 @@ class TaskHandler(RequestHandler):
     """The context's state has the credential, our own address and the request's headers."""
 
     def __init__(
-        self, reeve: "Toolreeve", views: "ToolViews", board: TaskBoard, turns: Turns, push: PushConfigs, version: str
+        self,
+        reeve: "Toolreeve",
+        views: "ToolViews",
+        board: TaskBoard,
+        turns: Turns,
+        push: PushConfigs,
+        version: str,
+        signer: CardSigner | None = None,
     ) -> None:
         self.reeve = reeve
         self._views = views
@@ -87,9 +104,12 @@ class TaskHandler(RequestHandler):
         self.turns = turns
         self.push = push
         self._version = version
+        self._signer = signer
 
     @validate_request_params
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
+        if (reply := self._help(params.message, credential_of(context))) is not None:
+            return reply
         row = await self._receive(params, context)
         if not params.configuration.return_immediately:
             await self.turns.wait(row.id)
@@ -99,6 +119,9 @@ class TaskHandler(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Any, None]:
+        if (reply := self._help(params.message, credential_of(context))) is not None:
+            yield reply
+            return
         row = await self._receive(params, context)
         yield read_task(row)
         if row.ended or row.question:
@@ -204,7 +227,8 @@ class TaskHandler(RequestHandler):
     def card(self, base: str, credential: Credential | None, *, requires_token: bool) -> AgentCard:
         """`credential` is None for a caller that sent none where one is required."""
         specs = None if credential is None else self.visible(credential)
-        return new_card(base, self._version, specs, requires_token=requires_token, grpc=self._grpc_address(base))
+        card = new_card(base, self._version, specs, requires_token=requires_token, grpc=self._grpc_address(base))
+        return card if self._signer is None else self._signer.sign(card, base)
 
     def _grpc_address(self, base: str) -> str:
         """On the host that the caller knows us by."""
@@ -224,15 +248,19 @@ class TaskHandler(RequestHandler):
             raise TaskNotFoundError(message=f"no task {number!r:.80}")
         return row
 
-    async def answer(self, row: TaskRow, credential: Credential, *, granted: bool, said: Message | None = None) -> None:
-        """Decide the question of a task. A caller may always refuse its own call; to approve needs the scope. What was
-        said is stored first: sent again, it does not answer the next question."""
+    async def answer(
+        self, row: TaskRow, credential: Credential, *, granted: bool, question: str = "", said: Message | None = None
+    ) -> None:
+        """Decide a question of a task, its first one unless another is named. A caller may always refuse its own call;
+        to approve needs the scope. What was said is stored first: sent again, it does not answer the next question."""
+        if question and question not in questions_of(row):
+            raise InvalidParamsError(message=f"the task does not wait for the approval {question!r:.60}")
         if granted and AccessScope.APPROVE not in credential.scopes:
             raise InvalidRequestError(message=SELF_APPROVAL)
         if said is not None:
             row = await self.board.publish(row, said=said) or row
         outcome = await self.reeve.approvals.decide(
-            row.question,
+            question or row.question,
             answer="allow" if granted else "deny",
             by=credential.principal,
             channel="a2a",
@@ -243,6 +271,19 @@ class TaskHandler(RequestHandler):
         if not isinstance(outcome, Decided):
             raise InvalidParamsError(message=f"the answer does not count: {describe(outcome)}")
         await self.turns.resume(row)
+
+    def _help(self, message: Message, credential: Credential) -> Message | None:
+        """The reply to `/help`, which needs no task: how calls are written, and which tools there are."""
+        if message.task_id or message.role != Role.ROLE_USER or not asks_for_help(message):
+            return None
+        check_scope(credential, AccessScope.READ)
+        lines = [help_line(spec) for spec in self.visible(credential)]
+        return Message(
+            message_id=str(uuid.uuid4()),
+            context_id=message.context_id or str(uuid.uuid4()),
+            role=Role.ROLE_AGENT,
+            parts=[Part(text="\n".join((FORMS, "", *lines)), media_type="text/plain")],
+        )
 
     async def _receive(self, params: SendMessageRequest, context: ServerCallContext) -> TaskRow:
         credential = credential_of(context)
@@ -294,7 +335,7 @@ class TaskHandler(RequestHandler):
         if granted is None:
             asked = await self.turns.ask_again(row, message)
             return asked or await self.find(row.id, credential)
-        await self.answer(row, credential, granted=granted, said=message)
+        await self.answer(row, credential, granted=granted, question=named_question(message), said=message)
         return await self.find(row.id, credential)
 
     def _agents(self, credential: Credential) -> list[str]:

@@ -15,6 +15,7 @@ from google.protobuf.json_format import MessageToDict
 
 from toolreeve.approval.options import OptionKind, kind_of_id
 from toolreeve.core import json
+from toolreeve.core.tool import ToolSpec
 from toolreeve.serve.a2a.files import MessageFiles
 
 MAX_CALLS = 100
@@ -65,6 +66,17 @@ def read_calls(message: Message, *, max_file_bytes: int, agents: Sequence[str] =
     return filled
 
 
+def asks_for_help(message: Message) -> bool:
+    return len(message.parts) == 1 and message.parts[0].text.strip() == "/help"
+
+
+def help_line(spec: ToolSpec) -> str:
+    """A tool as `/tool name=value`, with what it does."""
+    required = spec.input.get("required", ())
+    names = [name if name in required else f"[{name}]" for name in spec.input.get("properties", {})]
+    return f"/{' '.join((spec.name, *names))}: {spec.description.partition(chr(10))[0]}"
+
+
 def _agent(message: Message, agents: Sequence[str]) -> str:
     metadata = plain(message.metadata)
     named = metadata.get("agent_name") if isinstance(metadata, Mapping) else None
@@ -81,6 +93,13 @@ def read_answer(message: Message) -> bool | None:
     if text and not said:
         said = {meaning_of(text)}
     return said.pop() if len(said) == 1 else None
+
+
+def named_question(message: Message) -> str:
+    """Which of several questions a message answers, by `approvalId`; empty for the first."""
+    sources = [*_data(message), plain(message.metadata)]
+    named = [each["approvalId"] for each in sources if isinstance(each, Mapping) and "approvalId" in each]
+    return str(named[0]) if named else ""
 
 
 def meaning_of(option: Any) -> bool | None:

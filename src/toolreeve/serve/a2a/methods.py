@@ -16,9 +16,10 @@ from toolreeve.record.webhooks import Webhook
 from toolreeve.serve.a2a.board import read_task
 from toolreeve.serve.a2a.handler import TaskHandler, check_scope, credential_of
 from toolreeve.serve.a2a.messages import meaning_of
-from toolreeve.serve.a2a.parts import data_part, describe_question
+from toolreeve.serve.a2a.parts import data_part
 from toolreeve.serve.a2a.push import number_of
 from toolreeve.serve.a2a.push_settings import read_push_settings, show_settings
+from toolreeve.serve.a2a.turns import questions_of
 from toolreeve.serve.tokens import AccessScope
 
 Method = Callable[[Mapping[str, Any], ServerCallContext], Awaitable[Any]]
@@ -62,14 +63,11 @@ class OwnMethods:
         row = await self._handler.find(_text(params, "taskId"), credential_of(context))
         if not row.question:
             return {"taskId": row.id, "inputRequired": False}
-        return {"taskId": row.id, "inputRequired": True, **await self._question(row)}
-
-    async def _question(self, row: TaskRow) -> dict[str, Any]:
-        card = await self._handler.reeve.approvals.show(row.question)
-        return {} if card is None else describe_question(card)
+        first, *further = await self._handler.turns.describe(questions_of(row))
+        return {"taskId": row.id, "inputRequired": True, **first, **({"further": further} if further else {})}
 
     async def _provide_input(self, params: Mapping[str, Any], context: ServerCallContext) -> Any:
-        _check_keys(params, "taskId", "input", "permissionOptionId")
+        _check_keys(params, "taskId", "input", "permissionOptionId", "approvalId")
         credential = credential_of(context)
         check_scope(credential, AccessScope.CALL)
         row = await self._handler.find(_text(params, "taskId"), credential)
@@ -80,7 +78,7 @@ class OwnMethods:
         granted = meaning_of(params.get("input", params.get("permissionOptionId")))
         if granted is None:
             raise InvalidParamsError(message="that was not offered: answer allow_once or reject_once")
-        await self._handler.answer(row, credential, granted=granted)
+        await self._handler.answer(row, credential, granted=granted, question=_text(params, "approvalId", ""))
         await self._handler.turns.wait(row.id)
         return old_task(read_task(await self._handler.find(row.id, credential)))
 

@@ -8,8 +8,9 @@ process had begun is never repeated.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.peer import DEFERRED, Deferred
 from toolreeve.core.result import Failed, ToolResult
 from toolreeve.record.pending_table import EXPIRED, PENDING, WITHDRAWN
-from toolreeve.record.tasks import KEPT, TaskRow
+from toolreeve.record.tasks import KEPT, TaskQuery, TaskRow
 from toolreeve.serve.a2a.board import TaskBoard
 from toolreeve.serve.a2a.development import CONFIRMATION, UPDATE, CallLife
 from toolreeve.serve.a2a.parts import data_part, describe_question, new_artifact, state_of
@@ -72,6 +73,7 @@ class Turns:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._nested: dict[str, asyncio.Event] = {}
         self._owners: Counter[str] = Counter()
+        self._asked_inside: dict[str, str] = {}  # the task of each question of a call inside its call
 
     def check_room(self, owner: str) -> None:
         """Raises InternalError."""
@@ -108,13 +110,13 @@ class Turns:
 
     async def resume(self, row: TaskRow) -> None:
         """Continue a task whose question is settled. Does nothing if it is not, or if somebody else does."""
-        found = await self._reeve.approvals.store.find(row.question)
-        state = WITHDRAWN if found is None else found.state
-        if state == PENDING:
-            return
         if row.turn.get("nested"):
             await self._resume_nested(row)
-        elif state in (EXPIRED, WITHDRAWN):
+            return
+        state = await self._state_of(row.question)
+        if state == PENDING:
+            return
+        if state in (EXPIRED, WITHDRAWN):
             await self._end(row, TaskState.TASK_STATE_CANCELED, f"the question {row.question} has {_ENDS[state]}")
         elif not self.is_valid(row.turn["credential"]):
             await self._end(row, TaskState.TASK_STATE_FAILED, "the credential of this task is no longer accepted")
@@ -127,33 +129,47 @@ class Turns:
             if taken is not None:
                 self.start(taken)
 
+    async def _state_of(self, question: str) -> str:
+        found = await self._reeve.approvals.store.find(question)
+        return WITHDRAWN if found is None else found.state
+
     async def _show_nested(self, number: str, question: str) -> None:
-        """The task asks a question of a call inside its call, which waits."""
+        """The task asks a question of a call inside its call, which waits; there may be several."""
+        self._asked_inside[question] = number
         for _ in range(MAX_ATTEMPTS):
             row = await self._board.table.find(number)
-            if row is None or row.ended or row.question:
-                return  # the first question of several is shown; the others are in the console
-            turn = {**row.turn, "nested": True}
-            if await self._park(row, question, process=row.process, turn=turn) is not None:
+            if row is None or row.ended:
+                return
+            if await self._park(row, [*row.turn.get("nested", ()), question], nested=True) is not None:
                 self._nested.setdefault(number, asyncio.Event()).set()
                 return
 
-    async def _resume_nested(self, row: TaskRow) -> None:
-        """The call goes on by itself. One that a dead process had begun is not repeated."""
+    async def _resume_nested(self, row: TaskRow, *, ended: bool = False) -> None:
+        """The call goes on by itself; what is still asked is shown on, unless the call has ended. One that a dead
+        process had begun is not repeated."""
         if row.id not in self._running:
             if not await self._reeve.internals.journal.is_alive(row.process):
                 await self._end(row, TaskState.TASK_STATE_FAILED, _LOST.format(call=row.turn["call"]))
             return
+        asked = row.turn["nested"]
+        left = [] if ended else [each for each in asked if await self._state_of(each) == PENDING]
+        if left == asked:
+            return
+        for each in set(asked) - set(left):
+            self._asked_inside.pop(each, None)
+        if left:
+            await self._park(row, left, nested=True)
+            return
         self._nested.setdefault(row.id, asyncio.Event()).clear()
-        turn = {**row.turn, "nested": False}
+        turn = {**row.turn, "nested": []}
         await self._board.publish(row, TaskState.TASK_STATE_WORKING, question="", turn=turn)
 
     async def cancel(self, row: TaskRow) -> TaskRow | None:
         """None if it changed meanwhile. Its question is withdrawn, and its call is stopped."""
         parts = [Part(text="canceled by its caller")]
         done = await self._board.publish(row, TaskState.TASK_STATE_CANCELED, parts=parts, question="", process="")
-        if done is not None and row.question:
-            await self._withdraw(row.question)
+        if done is not None:
+            await self._withdraw(row)
         if done is not None and (not row.question or row.turn.get("nested")):
             self._reeve.cancel(row.turn["call"])
         return done
@@ -172,8 +188,7 @@ class Turns:
                 and not await self._reeve.internals.journal.is_alive(row.process)
             ):
                 await self._end(row, TaskState.TASK_STATE_FAILED, _LOST.format(call=row.turn["call"]))
-                if row.question:
-                    await self._withdraw(row.question)
+                await self._withdraw(row)
         return since
 
     async def follow_answers(self, since: int) -> None:
@@ -183,7 +198,8 @@ class Turns:
                 if change.state == PENDING:
                     continue
                 try:
-                    for row in await self._board.table.waiting_for(change.id):
+                    inside = await self._board.table.find(self._asked_inside.get(change.id, ""))
+                    for row in [inside] if inside else await self._board.table.waiting_for(change.id):
                         await self.resume(row)
                 except ToolError:
                     _logger.warning("the task of question %s cannot be continued just now", change.id)
@@ -217,7 +233,7 @@ class Turns:
             if found is None or found.ended:
                 return None
             if found.question:
-                await self._resume_nested(found)
+                await self._resume_nested(found, ended=True)
                 continue
             settled = await self._settle(found, number, result, question)
             if settled is not None:
@@ -226,7 +242,7 @@ class Turns:
 
     async def _settle(self, row: TaskRow, number: str, result: ToolResult, question: str) -> TaskRow | None:
         if isinstance(result, Failed) and result.error.code is ErrorCode.APPROVAL_PENDING and question:
-            return await self._park(row, question)
+            return await self._park(row, [question])
         place = row.turn["next"] + 1
         life = CallLife(row.turn)
         changes: dict[str, Any] = {"turn": {**row.turn, "next": place, "call": new_id()}}
@@ -244,27 +260,46 @@ class Turns:
         rest = f" The {left} calls after it were not made." if left else ""
         return f"{result.error.message}{rest}"
 
-    async def _park(self, row: TaskRow, question: str, **changes: Any) -> TaskRow | None:
-        card = await self._reeve.approvals.show(question)
-        described = {} if card is None else describe_question(card)
+    async def _park(self, row: TaskRow, questions: list[str], *, nested: bool = False) -> TaskRow | None:
+        """Wait for the answer to a question; if `nested`, to several at once."""
+        changes: dict[str, Any] = {"question": questions[0]}
+        if nested:
+            changes["turn"] = {**row.turn, "nested": questions}
+        else:
+            changes["process"] = ""
+            if problem := await self._too_many_wait(row.owner):
+                await self._withdraw(replace(row, question=questions[0]))
+                return await self._end(row, TaskState.TASK_STATE_FAILED, problem)
+        described = await self.describe(questions)
         life = CallLife(row.turn)
-        parts = [Part(text=str(described.get("prompt", ""))), data_part({"input_required": described})]
-        parts += life.asking(described)
+        parts = [*_asking(described), *life.asking(described[0])]
         state = TaskState.TASK_STATE_INPUT_REQUIRED
-        metadata = life.metadata(CONFIRMATION)
-        changes = {"process": "", **changes, "question": question}
-        parked = await self._board.publish(row, state, parts=parts, metadata=metadata, **changes)
+        parked = await self._board.publish(row, state, parts=parts, metadata=life.metadata(CONFIRMATION), **changes)
         if parked is None:
-            if not row.turn.get("nested") and "turn" not in changes:
-                await self._withdraw(question)
+            if not nested:
+                await self._withdraw(replace(row, question=questions[0]))
             return None
         await self.resume(parked)  # somebody may have decided it already
         return parked
 
-    async def _withdraw(self, question: str) -> None:
-        """Unless another task waits for the same question."""
-        if not await self._board.table.waiting_for(question):
-            await self._reeve.approvals.store.withdraw(question)
+    async def _too_many_wait(self, owner: str) -> str:
+        limit = self._reeve.configuration.settings.a2a.waiting_tasks_per_user
+        state = TaskState.Name(TaskState.TASK_STATE_INPUT_REQUIRED)
+        _, waiting = await self._board.table.page(TaskQuery(owner=owner, state=state, limit=1))
+        if waiting < limit:
+            return ""
+        return f"{limit} tasks of this user wait for an answer already (a2a.waiting_tasks_per_user)"
+
+    async def describe(self, questions: Sequence[str]) -> list[dict[str, Any]]:
+        """The questions as an agent reads them."""
+        cards = [await self._reeve.approvals.show(each) for each in questions]
+        return [{} if card is None else describe_question(card) for card in cards]
+
+    async def _withdraw(self, row: TaskRow) -> None:
+        """Its questions, unless another task waits for the same."""
+        for question in {row.question, *row.turn.get("nested", ())} - {""}:
+            if not await self._board.table.waiting_for(question):
+                await self._reeve.approvals.store.withdraw(question)
 
     async def _end(self, row: TaskRow, state: TaskState, text: str, *more: Part, **changes: Any) -> TaskRow | None:
         parts = [Part(text=text), *more]
@@ -272,11 +307,20 @@ class Turns:
 
     async def ask_again(self, row: TaskRow, said: Message) -> TaskRow | None:
         """The answer was neither yes nor no."""
-        card = await self._reeve.approvals.show(row.question)
-        described = {} if card is None else describe_question(card)
-        text = f"That was neither yes nor no. {described.get('prompt', '')} Answer allow_once or reject_once."
-        parts = [Part(text=text), data_part({"input_required": described})]
+        described = await self.describe(questions_of(row))
+        text = f"That was neither yes nor no. {described[0].get('prompt', '')} Answer allow_once or reject_once."
+        parts = [Part(text=text), *_asking(described)[1:]]
         return await self._board.publish(row, TaskState.TASK_STATE_INPUT_REQUIRED, parts=parts, said=said)
+
+
+def questions_of(row: TaskRow) -> list[str]:
+    """What a task waits for, the first question first."""
+    return list(row.turn.get("nested") or [row.question])
+
+
+def _asking(described: Sequence[dict[str, Any]]) -> list[Part]:
+    prompts = [str(each.get("prompt", "")) for each in described]
+    return [Part(text="\n".join(prompts)), *(data_part({"input_required": each}) for each in described)]
 
 
 _ENDS = {EXPIRED: "expired", WITHDRAWN: "been withdrawn"}
