@@ -21,7 +21,7 @@ from tests.world import World
 from toolreeve.config import State
 from toolreeve.config.sections.a2a import A2a
 from toolreeve.core.call import Principal, Role
-from toolreeve.serve.tokens import AccessScope
+from toolreeve.serve.tokens import AccessScope, Tokens
 
 WRITE = tool_call("write_file", path="a.txt", content="written")
 APPROVES = (AccessScope.READ, AccessScope.CALL, AccessScope.APPROVE)
@@ -310,11 +310,18 @@ async def test_a_user_has_so_many_waiting_tasks_and_no_more(world: World) -> Non
     assert len(open_questions) == 3
 
 
-async def test_a_task_does_not_go_on_with_a_token_that_has_expired(world: World) -> None:
+async def test_a_task_does_not_go_on_with_a_token_that_has_expired(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = 3600
+    later_by = [0]
+    kept = Tokens.__init__
+    monkeypatch.setattr(Tokens, "__init__", lambda self: kept(self, now=lambda: time.time() + later_by[0]))
     async with serving(world.reeve()) as server:
-        ada = await server.token(Role.OPERATOR, "ada", expires=time.time() + 3)
+        ada = await server.token(Role.OPERATOR, "ada", expires=time.time() + hour)
         async with connected(server, ada) as client:
             asked = await send(client, WRITE)
+        later_by[0] = 2 * hour
         await server.until(ada, 401)
         (question,) = await pending(server)
         pat = Principal(user="pat", role=Role.ADMIN)
