@@ -9,9 +9,10 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolreeve.core.errors import ToolError
@@ -28,6 +29,9 @@ RING = 5_000
 BUSY_SECONDS = 0.05
 IDLE_SECONDS = 0.5
 PAGE = 500
+LISTENER_SECONDS = 0.0005
+"""Pause between two wake-ups, for each listener: with many of them, events are sent in batches."""
+LONGEST_PAUSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,23 @@ class FedEvent:
     encoded: dict[bool, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events that are sent together. Listeners at the same place share it, and in `encoded` what is sent of it."""
+
+    events: Sequence[FedEvent]
+    encoded: dict[Hashable, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    def after(self, seq: int) -> "EventPage":
+        """Without what is up to `seq` in the record."""
+        fresh = [fed for fed in self.events if fed.seq is None or fed.seq > seq]
+        return self if len(fresh) == len(self.events) else EventPage(fresh)
+
+    @property
+    def last_seq(self) -> int:
+        return max((fed.seq or 0 for fed in self.events), default=0)
+
+
 class EventFeed:
     """Reads the record only while it has listeners. `run` must run meanwhile."""
 
@@ -53,7 +74,11 @@ class EventFeed:
         self._next = 0
         self._last_seq = 0
         self._started_ids: deque[str] = deque(maxlen=1000)
+        self._page = EventPage(())
+        self._page_range = (0, 0)
         self._changed = asyncio.Event()
+        self._wake_up: asyncio.TimerHandle | None = None
+        self._woken = 0.0
         self._wanted = asyncio.Event()
         self._listeners = 0
         self._closed = False
@@ -74,9 +99,9 @@ class EventFeed:
     def close(self) -> None:
         """End all listeners."""
         self._closed = True
-        self._notify()
+        self._wake()
 
-    async def listen(self, after: int | None = None) -> AsyncIterator[Sequence[FedEvent]]:
+    async def listen(self, after: int | None = None) -> AsyncIterator[EventPage]:
         """The events from now on, or those after the record `after` first, as many at once as there are. Ends when the
         feed closes."""
         self._listeners += 1
@@ -86,37 +111,40 @@ class EventFeed:
             position = self._next
             seq = self._last_seq
             if after is not None and after < seq:
-                async for fed in self._stored(after, seq):
-                    yield fed
-            async for fed in self._live(position, seq):
-                yield fed
+                async for page in self._stored(after, seq):
+                    yield page
+            async for page in self._live(position, seq):
+                yield page
         finally:
             self._listeners -= 1
             if not self._listeners:
                 self._wanted.clear()
 
-    async def _live(self, position: int, seq: int) -> AsyncIterator[Sequence[FedEvent]]:
+    async def _live(self, position: int, seq: int) -> AsyncIterator[EventPage]:
         while not self._closed:
             changed = self._changed
             page = self._since(position)
-            if page and page[0].position > position:  # the listener was too slow: read on from the store
-                async for stored in self._stored(seq, self._seq_before(page[0])):
-                    seq = stored[-1].seq or seq
-                    yield stored
-            if fresh := [fed for fed in page if fed.seq is None or fed.seq > seq]:
-                seq = max(seq, *(fed.seq or 0 for fed in fresh))
-                yield fresh
-            if page:
-                position = page[-1].position + 1
+            if page.events:
+                first = page.events[0]
+                if first.position > position:  # the listener was too slow: read on from the store
+                    async for stored in self._stored(seq, self._seq_before(first)):
+                        seq = max(seq, stored.last_seq)
+                        yield stored
+                fresh = page.after(seq)
+                seq = max(seq, fresh.last_seq)
+                position = page.events[-1].position + 1
+                if fresh.events:
+                    yield fresh
             if position == self._next and not self._closed:
                 await changed.wait()
 
-    def _since(self, position: int) -> Sequence[FedEvent]:
-        count = min(self._next - position, len(self._ring), PAGE)
-        if count <= 0:
-            return ()
-        start = max(len(self._ring) - (self._next - position), 0)
-        return [self._ring[index] for index in range(start, min(start + count, len(self._ring)))]
+    def _since(self, position: int) -> EventPage:
+        """The next events from there; the same page for all listeners at the same place."""
+        if self._page_range != (position, self._next):
+            self._page_range = (position, self._next)
+            start = max(len(self._ring) - (self._next - position), 0)
+            self._page = EventPage(list(islice(self._ring, start, start + PAGE)))
+        return self._page
 
     def _seq_before(self, fed: FedEvent) -> int:
         """The last record before this place in the ring."""
@@ -124,12 +152,12 @@ class EventFeed:
             return fed.seq - 1
         return next((each.seq - 1 for each in self._ring if each.position > fed.position and each.seq), self._last_seq)
 
-    async def _stored(self, after: int, until: int) -> AsyncIterator[Sequence[FedEvent]]:
+    async def _stored(self, after: int, until: int) -> AsyncIterator[EventPage]:
         while after < until and (chunk := await self._audit.after(after)):
             after = chunk[-1].seq
             told = [(record, event_of(record)) for record in chunk if record.seq <= until]
             if found := [FedEvent(-1, event, record.seq, record) for record, event in told if event is not None]:
-                yield found
+                yield EventPage(found)
 
     async def _follow_bus(self) -> None:
         async with self._bus.subscribe() as events:
@@ -202,6 +230,14 @@ class EventFeed:
         self._notify()
 
     def _notify(self) -> None:
+        if self._wake_up is None:
+            loop = asyncio.get_running_loop()
+            pause = min(self._listeners * LISTENER_SECONDS, LONGEST_PAUSE)
+            self._wake_up = loop.call_at(self._woken + pause, self._wake)
+
+    def _wake(self) -> None:
+        self._wake_up = None
+        self._woken = asyncio.get_running_loop().time()
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -17,7 +18,7 @@ from toolreeve.serve.api.problems import Problem
 from toolreeve.serve.api.services import ApiServices
 from toolreeve.serve.api.streams import event_stream, frame
 from toolreeve.serve.api.visibility import RecordView
-from toolreeve.serve.event_feed import FedEvent, without_arguments
+from toolreeve.serve.event_feed import EventPage, FedEvent, without_arguments
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.tokens import AccessScope, Credential
 
@@ -53,9 +54,11 @@ async def _frames(
     services: ApiServices, credential: Credential, query: EventQuery, after: int | None
 ) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
+    selection = EventSelection(query, services.view_of(credential))
     with watching(services, credential):
-        async for selected in select_events(services, credential, query, after):
-            yield b"".join(frame_of(fed, visible=visible) for fed, visible in selected)
+        async for page in services.feed.listen(after):
+            if found := selection.frames(page):
+                yield found
 
 
 async def serve_events(socket: WebSocket, services: ApiServices) -> None:
@@ -80,9 +83,10 @@ async def serve_events(socket: WebSocket, services: ApiServices) -> None:
 
 
 async def _send_events(socket: WebSocket, services: ApiServices, credential: Credential, query: EventQuery) -> None:
+    selection = EventSelection(query, services.view_of(credential))
     with watching(services, credential):
-        async for selected in select_events(services, credential, query, query.after):
-            for fed, visible in selected:
+        async for page in services.feed.listen(query.after):
+            for fed, visible in selection.select(page):
                 told = {"id": fed.seq, "name": name_of(fed), **envelope_of(fed, visible=visible)}
                 await socket.send_text(json.dumps(told).decode())
 
@@ -98,24 +102,35 @@ def watching(services: ApiServices, credential: Credential) -> AbstractContextMa
     return services.inbox.watched() if AccessScope.APPROVE in credential.scopes else nullcontext()
 
 
-async def select_events(
-    services: ApiServices, credential: Credential, query: EventQuery, after: int | None
-) -> AsyncIterator[Sequence[tuple[FedEvent, bool]]]:
-    """The selected events, and whether the credential may see what each is about."""
-    kinds = {each.strip() for each in query.kinds.split(",")} if query.kinds else None
-    view = services.view_of(credential)
+@dataclass(frozen=True, slots=True)
+class EventSelection:
+    """The events that a listener asked for, of those that it may know of."""
 
-    def select(fed: FedEvent) -> tuple[FedEvent, bool] | None:
-        if kinds is not None and not kinds & {name_of(fed), fed.event.event}:
-            return None
-        about = _about(fed, view)
-        if (query.task is None or fed.event.task_id == query.task) and view.includes(about):
-            return fed, view.reveals(about)
-        return None
+    query: EventQuery
+    view: RecordView
 
-    async for batch in services.feed.listen(after):
-        if selected := [found for fed in batch if (found := select(fed)) is not None]:
-            yield selected
+    def select(self, page: EventPage) -> Sequence[tuple[FedEvent, bool]]:
+        """The events, and whether the listener may see what each is about."""
+        kinds = {each.strip() for each in self.query.kinds.split(",")} if self.query.kinds else None
+        found = []
+        for fed in page.events:
+            if kinds is not None and not kinds & {name_of(fed), fed.event.event}:
+                continue
+            if self.query.task is not None and fed.event.task_id != self.query.task:
+                continue
+            about = _about(fed, self.view)
+            if self.view.includes(about):
+                found.append((fed, self.view.reveals(about)))
+        return found
+
+    def frames(self, page: EventPage) -> bytes:
+        """As they are sent: made once for all listeners that get the same."""
+        viewer = None if self.view.credential.sees_all else self.view
+        key = (self.query.kinds, self.query.task, viewer)
+        if (found := page.encoded.get(key)) is None:
+            found = b"".join(frame_of(fed, visible=visible) for fed, visible in self.select(page))
+            page.encoded[key] = found
+        return found
 
 
 def name_of(fed: FedEvent) -> str:
