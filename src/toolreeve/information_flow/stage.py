@@ -36,6 +36,7 @@ _JUDGED = frozenset(("web", "http", "shell"))
 @dataclass(frozen=True, slots=True)
 class _ToolFlow:
     tool: BoundTool
+    settings: FlowSettings
     authority: ToolAuthority
     source: ToolSource
     words: tuple[str, ...]
@@ -44,7 +45,8 @@ class _ToolFlow:
 
 
 class InformationFlow:
-    """`finds_secret` knows the secrets of the runtime; `policy` gives the rules that spell values out."""
+    """`finds_secret` knows the secrets of the runtime; `policy` gives the rules that spell values out. `settings` may
+    answer differently later: policy files are read again when they change."""
 
     def __init__(
         self,
@@ -55,14 +57,18 @@ class InformationFlow:
         finds_secret: Callable[[str], bool],
         files: Files,
         policy: Callable[[], PolicyState],
-        settings: FlowSettings | None = None,
+        settings: Callable[[], FlowSettings],
     ) -> None:
-        self.settings = settings or FlowSettings()
+        self._settings = settings
         self.sessions = FlowSessions(table, now=now, redact=redact, own=self.settings.own)
         self.files = FileLabels(table, files, now)
         self._finds_secret = finds_secret
         self._policy = policy
         self._tools: dict[str, _ToolFlow] = {}
+
+    @property
+    def settings(self) -> FlowSettings:
+        return self._settings()
 
     def is_plain(self, action: Action) -> bool:
         """Whether calls of the tool carry nothing out, so that there is nothing to review."""
@@ -149,7 +155,7 @@ class InformationFlow:
     def _know(self, tool: BoundTool) -> _ToolFlow:
         name = tool.spec.name
         known = self._tools.get(name)
-        if known is None or known.tool is not tool:
+        if known is None or known.tool is not tool or known.settings is not self.settings:
             known = self._tools[name] = self._learn(tool)
         return known
 
@@ -159,7 +165,7 @@ class InformationFlow:
         is_builtin = spec.server is None and spec.source.split(".")[0] == "toolreeve"
         is_plain = spec.category not in _JUDGED if is_builtin else authority.effect is EffectKind.READ
         source = self.source(tool)
-        return _ToolFlow(tool, authority, source, source.labels.words, authority.reads, is_plain)
+        return _ToolFlow(tool, self.settings, authority, source, source.labels.words, authority.reads, is_plain)
 
     def _review(
         self, action: Action, known: _ToolFlow, memory: SessionMemory, foreign: Mapping[str, str]

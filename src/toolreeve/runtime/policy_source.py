@@ -27,6 +27,7 @@ from toolreeve.runtime.processes import find_hideable
 if TYPE_CHECKING:
     from toolreeve.approval.always_rule import AlwaysRule
     from toolreeve.information_flow.settings import FlowSettings
+    from toolreeve.policy.flow.declarations import FlowDeclarations
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +54,14 @@ class PolicySource:
         self._confinements: frozenset[Confinement] = frozenset()
         self._hidden: tuple[PermissionRule, ...] = ()
         self._state = self._compile()
-        self.flow = flow_settings(configuration)
+        self._project_flow = _project_flow(configuration)
+        self._flow = flow_settings(configuration, self._project_flow)
         self._refuse_vouching(self._configured)
 
     def _refuse_vouching(self, configured: Sequence[PermissionRule]) -> None:
         """A rule that lets calls through if they are vouched for needs the setting that says so."""
         rules = [rule for rule in (*self._context.rules, *configured) if (rule.labels or {}).get("vouched")]
-        if rules and self.flow.use != "vouch":
+        if rules and self._flow.use != "vouch":
             raise ConfigError(
                 "labels: {vouched: all} allows nothing without the setting for it",
                 source=rules[0].place,
@@ -80,6 +82,7 @@ class PolicySource:
         try:
             rules = [*read_own(self._configuration), *project]
             self._refuse_vouching(rules)
+            self._flow = flow_settings(self._configuration, self._project_flow)
         except (ConfigError, ConfigErrors) as problem:
             logger.warning("the policy stays as it was: %s", problem)
             return
@@ -94,6 +97,12 @@ class PolicySource:
             hidden = find_hideable(self().read_guards, self._configuration) if Confinement.TRY in confinements else ()
         self._hidden = tuple(hidden)
         self._state = self._compile()
+
+    @property
+    def flow(self) -> "FlowSettings":
+        """As the policy files say now."""
+        self()
+        return self._flow
 
     @property
     def budget(self) -> Budget | None:
@@ -146,11 +155,6 @@ class PolicySource:
         self._reload()
         return changed
 
-    @property
-    def is_restart_needed(self) -> bool:
-        """Whether `sources` or `authority` of a policy file have changed: what reads them was built at start."""
-        return flow_settings(self._configuration) != self.flow
-
 
 def _rules(policy: Any) -> Sequence[PermissionRule]:
     if policy is None:
@@ -193,21 +197,19 @@ def own_files(configuration: Configuration) -> Sequence[Path]:
     return [configuration.user_file.with_name(POLICY_FILE)] if is_default else []
 
 
-def flow_settings(configuration: Configuration) -> "FlowSettings":
-    """What the settings and the policy files say about the flow of information."""
+def flow_settings(configuration: Configuration, project: "FlowDeclarations") -> "FlowSettings":
+    """What the settings and the user's policy files say about the flow of information, and what `project` adds."""
     from toolreeve.information_flow.settings import FlowSettings
     from toolreeve.policy.flow.declarations import FlowDeclarations
 
     policy = configuration.settings.policy
     declared = FlowDeclarations()
-    paths = _to_read(configuration)
-    if paths or configuration.project_policy is not None:
+    if paths := _to_read(configuration):
         from toolreeve.policy.files import read_flow
 
         for path in paths:
             declared = declared.joined(read_flow(path))
-        if (project := configuration.project_policy) is not None:
-            declared = declared.joined(read_flow(project, tighten_only=True))
+    declared = declared.joined(project)
     return FlowSettings(
         use=policy.flow,
         sources=declared.sources,
@@ -216,6 +218,16 @@ def flow_settings(configuration: Configuration) -> "FlowSettings":
         infers=policy.flow_records,
         known_days=policy.known_days,
     )
+
+
+def _project_flow(configuration: Configuration) -> "FlowDeclarations":
+    from toolreeve.policy.flow.declarations import FlowDeclarations
+
+    if configuration.project_policy is None:
+        return FlowDeclarations()
+    from toolreeve.policy.files import read_flow
+
+    return read_flow(configuration.project_policy, tighten_only=True)
 
 
 def _context(configuration: Configuration, rules: Sequence[PermissionRule]) -> ExecutionContext:

@@ -73,12 +73,11 @@ class SaveBody(Body):
 
 
 class PolicySaved(TypedDict):
-    """`diff` is what changed; `restart` says that `sources` or `authority` hold only after a restart."""
+    """`diff` is what changed."""
 
     version: str
     policy_version: str
     diff: str
-    restart: bool
 
 
 class RuleHits(TypedDict):
@@ -160,8 +159,7 @@ async def save_policy(request: ApiRequest, body: SaveBody) -> PolicySaved:
     await reeve.internals.journal.note(
         "policy", {"saved": str(reeve.internals.policy.file), "user": user, "version": version, "diff": diff}
     )
-    restart = reeve.internals.policy.is_restart_needed
-    return {"version": version_of(body.policy), "policy_version": version, "diff": diff, "restart": restart}
+    return {"version": version_of(body.policy), "policy_version": version, "diff": diff}
 
 
 @policy_review.get("/policy/hits")
