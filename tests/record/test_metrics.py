@@ -1,8 +1,18 @@
+import asyncio
 import threading
+import time
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.world import World
+from toolreeve.config.sections.policy import Policy
+from toolreeve.core.call import ToolCall
+from toolreeve.core.entry import Entry
+from toolreeve.core.errors import ErrorCode
+from toolreeve.core.result import Failure
+from toolreeve.core.secrets.redactor import Redactor
+from toolreeve.record.bus import Bus
+from toolreeve.record.events import EventPublisher
 from toolreeve.record.metrics import OTHER, UNKNOWN, Metrics
 
 
@@ -121,4 +131,31 @@ async def test_programs_are_counted_by_what_they_could_change(world: World) -> N
         await reeve.call("bash", command="cat /dev/null")
         await reeve.call("calculate", expression="1")
 
-        assert samples_of(reeve.metrics)["toolreeve_sandbox_runs_total", "look"] == 1.0
+        found = samples_of(reeve.metrics)
+
+    assert found["toolreeve_sandbox_runs_total", "look"] == 1.0
+    assert found["toolreeve_sandbox_seconds_total", "look"] > 0
+    assert found["toolreeve_sandbox_running",] == found["toolreeve_sandbox_limited_total",] == 0.0
+
+
+async def test_programs_are_counted_while_they_run(world: World) -> None:
+    async with world.reeve(settings=world.settings(policy=Policy(mode="bypass"))) as reeve:
+        call = asyncio.create_task(reeve.call("bash", command="sleep 0.2"))
+        while not samples_of(reeve.metrics)["toolreeve_sandbox_running",]:  # noqa: ASYNC110 - a program starts
+            await asyncio.sleep(0.01)
+        await call
+
+        assert samples_of(reeve.metrics)["toolreeve_sandbox_running",] == 0.0
+
+
+def test_programs_that_a_limit_stopped_and_files_put_aside_are_counted() -> None:
+    metrics = Metrics()
+    publisher = EventPublisher(Bus(), metrics, Redactor(()), time.time)
+    entry = Entry(ToolCall(tool="bash", args={}), at=0.0, started=0.0)
+    entry.meta.command = "head -c 2G /dev/zero > big"
+    entry.meta.quarantined = ["moved .envrc"]
+    entry.outcome = Failure(ErrorCode.LIMIT, "stopped")
+    publisher.ended(entry)
+
+    found = samples_of(metrics)
+    assert (found["toolreeve_sandbox_limited_total",], found["toolreeve_sandbox_quarantined_total",]) == (1.0, 1.0)

@@ -3,15 +3,16 @@
 Metrics count every call; events are created only while the bus has subscribers. Secrets are redacted first.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from toolreeve.core.call import ToolCall
 from toolreeve.core.entry import Entry
+from toolreeve.core.errors import ErrorCode
 from toolreeve.core.events import Event
-from toolreeve.core.result import Failure, Success
+from toolreeve.core.result import Failure, Meta, Success
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.record.audit import AuditRecord
 from toolreeve.record.bus import Bus
@@ -29,13 +30,16 @@ class EventPublisher:
         self._metrics = metrics
         self._redactor = redactor
         self._now = now
-        self._confined: Counter[str] = Counter()
-        metrics.watch_each(
-            "toolreeve_sandbox_runs_total",
-            "Calls that ran programs, by what these could change.",
-            "confinement",
-            lambda: self._confined,
-        )
+        self._runs: Counter[str] = Counter()
+        self._run_seconds: defaultdict[str, float] = defaultdict(float)
+        self._stopped = 0
+        self._quarantined = 0
+        watch = metrics.watch
+        each = metrics.watch_each
+        each("toolreeve_sandbox_runs_total", "Calls that ran programs.", "confinement", lambda: self._runs)
+        each("toolreeve_sandbox_seconds_total", "Time of these calls.", "confinement", lambda: self._run_seconds)
+        watch("toolreeve_sandbox_limited_total", "Of these, stopped by a limit.", lambda: self._stopped)
+        watch("toolreeve_sandbox_quarantined_total", "Files of programs put aside.", lambda: self._quarantined)
         self.results: RecentResults | None = None
         self.tracer: CallTracer | None = None
 
@@ -69,7 +73,7 @@ class EventPublisher:
             self.tracer.record(entry)
         self._metrics.executed(meta.tool if entry.action else "", code, meta.duration_ms / 1000)
         if meta.command is not None:
-            self._confined["none" if meta.unconfined else meta.ran_in.value] += 1
+            self._count_run(meta, code)
         if entry.action is not None and entry.action.spec.limits.caching and (meta.cached or meta.attempts):
             self._metrics.cached(meta.tool, "hit" if meta.cached else "miss")
         if not self._bus.listened:
@@ -84,6 +88,13 @@ class EventPublisher:
                 error = {"code": code, "message": self._redactor.text(message)}
                 data |= {"status": "failed", "error": error, "retry": {"attempts": meta.attempts}}
         self._emit("tool_execution", entry.call, data)
+
+    def _count_run(self, meta: Meta, code: str) -> None:
+        confinement = "none" if meta.unconfined else meta.ran_in.value
+        self._runs[confinement] += 1
+        self._run_seconds[confinement] += meta.duration_ms / 1000
+        self._stopped += code == ErrorCode.LIMIT
+        self._quarantined += len(meta.quarantined)
 
     def pass_on(self, event: Event) -> None:
         """Publish an event that another component created."""

@@ -150,11 +150,12 @@ class Assembly:
             finds_secret=self.redactor.knows,
             files=self.files,
             policy=self.policy,
-            settings=self.policy.flow,
+            settings=lambda: self.policy.flow,
         )
         self.network = new_network_guard(self._configuration)
         self.http = GuardedHttp(self.network)
         self.processes = DeferredProcesses(self._new_processes)
+        self.metrics.watch("toolreeve_sandbox_running", "Programs that run.", lambda: self.processes.running)
         self._has_confinements = False
         self._hidden: Sequence[PermissionRule] = ()
         self._finding_confinements = asyncio.Lock()

@@ -38,11 +38,13 @@ class ClosableProcesses(Processes, Protocol):
 
 
 class DeferredProcesses:
-    """Builds the backend for its first program: a runtime that starts none does not load it."""
+    """Builds the backend for its first program: a runtime that starts none does not load it. `running` counts the
+    programs that run."""
 
     def __init__(self, build: Callable[[], ClosableProcesses]) -> None:
         self._build = build
         self._backend: ClosableProcesses | None = None
+        self.running = 0
 
     def backend(self) -> ClosableProcesses:
         if self._backend is None:
@@ -57,7 +59,11 @@ class DeferredProcesses:
         return self.backend().hides_unread
 
     async def run(self, request: ProcessRequest, on_output: OnOutput | None = None) -> Ended:
-        return await self.backend().run(request, on_output)
+        self.running += 1
+        try:
+            return await self.backend().run(request, on_output)
+        finally:
+            self.running -= 1
 
     def end_trial(self, call: str) -> Sequence[Layer]:
         return () if self._backend is None else self._backend.end_trial(call)
