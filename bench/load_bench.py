@@ -1,4 +1,4 @@
-"""The HTTP door under load: REST callers, event listeners and one that does not read.
+"""The HTTP door under load: callers, event listeners, long lists.
 
 The server is a process of its own, so that its memory is its own; callers and listeners share this one.
 """
@@ -6,18 +6,26 @@ The server is a process of its own, so that its memory is its own; callers and l
 import asyncio
 import os
 import signal
+import sqlite3
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
-from bench.measure import Row
+from bench.fill import fill
+from bench.measure import Row, percentile
+from toolreeve import Toolreeve
+from toolreeve.config import Settings, State, Workspace
+from toolreeve.config.xdg import DATABASE
+from toolreeve.core import json
+from toolreeve.core.call import Role
+from toolreeve.serve.tokens import new_stored
 
 CALLERS = 64
 LISTENERS = 200
@@ -111,8 +119,101 @@ async def _drain(found: Load) -> None:
         await asyncio.sleep(0.2)
 
 
+PATHS = {
+    "inbox, 100,000 stored approvals": ("/api/v1/approvals?state=pending&limit=200", 0.050),
+    "inbox, answered ones": ("/api/v1/approvals?state=settled", 0.050),
+    "audit, 1,000,000 records": ("/api/v1/audit?limit=50", 0.100),
+    "audit, by a rare tool": ("/api/v1/audit?limit=50&tool=rare", 0.100),
+    "audit, by a session": ("/api/v1/audit?limit=50&session=s7", 0.100),
+    "audit, failed ones": ("/api/v1/audit?limit=50&success=false", 0.100),
+    "calls": ("/api/v1/calls?limit=200", 0.100),
+}
+ASKED = 300
+SMALLEST = 5_000
+"""Bytes of a page that is not empty."""
+TOKEN = "a-token-that-sees-the-calls-of-everybody"
+
+
+async def pages() -> list[Row]:
+    """The first page of long lists, by the 99th percentile."""
+    rows = []
+    states: list[Path] = []
+
+    async def prepare(state: Path, workspace: Path) -> None:
+        states.append(state)
+        await _fill(state, workspace)
+
+    async with _server(prepare) as (port, _):
+        await _ask(port)
+        _copy_question(states[0] / DATABASE)
+        for name, (path, most) in PATHS.items():
+            seconds = await _fetch(port, path)
+            p99 = percentile(seconds, 0.99)
+            value = f"p50 {percentile(seconds, 0.5) * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms"
+            rows.append(Row(name=f"page: {name}", value=value, target=f"≤ {most * 1000:.0f} ms", met=p99 <= most))
+    return rows
+
+
+async def _ask(port: int) -> None:
+    """One question that waits."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    body = json.dumps({"args": {"path": "a.txt", "content": "text\n" * 100}})
+    head = f"POST /api/v1/tools/write_file/call HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n"
+    writer.write(f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+    status = await reader.readline()
+    assert b" 409 " in status, status
+    writer.close()
+
+
+async def _fetch(port: int, path: str) -> list[float]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+    seconds = []
+    for _ in range(ASKED):
+        began = time.perf_counter()
+        writer.write(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+        seconds.append(time.perf_counter() - began)
+        assert head.startswith(b"HTTP/1.1 200"), head
+    assert len(body) > SMALLEST, f"{path} is empty"
+    writer.close()
+    return seconds
+
+
+async def _fill(state: Path, workspace: Path) -> None:
+    """A record of a million calls, and a token that may read all of it."""
+    await fill(state / DATABASE, 1_000_000)
+    settings = Settings(workspace=Workspace(dir=str(workspace)), state=State(dir=str(state)))
+    async with Toolreeve(settings=settings, mcp_servers={}) as reeve:
+        token = new_stored(TOKEN, kind="token", user="bench", role=Role.ADMIN, now=time.time())
+        await reeve.internals.store.credentials.add(token)
+
+
+def _copy_question(path: Path) -> None:
+    """Many copies of the question: half of them wait, half are answered."""
+    database = sqlite3.connect(path)
+    columns = [row[1] for row in database.execute("PRAGMA table_info(approvals)")]
+    changed = {
+        "id": "printf('%032x', n)",
+        "asked": "asked - n",
+        "expires": "expires + 86400",
+        "state": "iif(n % 2, 'pending', 'denied')",
+        "changed": "changed + n",
+    }
+    values = ", ".join(changed.get(name, name) for name in columns)
+    database.execute(
+        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000) "
+        f"INSERT INTO approvals ({', '.join(columns)}) SELECT {values} FROM numbers, (SELECT * FROM approvals LIMIT 1)"
+    )
+    database.commit()
+    database.close()
+
+
+Prepare = Callable[[Path, Path], Awaitable[None]]
+
+
 @asynccontextmanager
-async def _server() -> AsyncIterator[tuple[int, psutil.Process]]:
+async def _server(prepare: Prepare | None = None) -> AsyncIterator[tuple[int, psutil.Process]]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Path(folder, "config/toolreeve/toolreeve.toml")
         settings.parent.mkdir(parents=True)
@@ -120,6 +221,10 @@ async def _server() -> AsyncIterator[tuple[int, psutil.Process]]:
         env = {**os.environ, "HOME": folder, "XDG_CONFIG_HOME": f"{folder}/config", "XDG_STATE_HOME": f"{folder}/state"}
         workspace = Path(folder, "work")
         workspace.mkdir()
+        if prepare is not None:
+            state = Path(folder, "state/toolreeve")
+            state.mkdir(mode=0o700, parents=True)
+            await prepare(state, workspace)
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "toolreeve", "serve", "--port", "0"),
             cwd=workspace,

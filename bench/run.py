@@ -51,6 +51,7 @@ BENCHMARKS: Mapping[str, Callable[[], Awaitable[list[Row]]]] = {
     "agent": agent_loop.agent_loops,
     "scripted": scripted.scripted,
     "load": load_bench.load,
+    "pages": load_bench.pages,
     "connectors": connector_bench.connectors,
     "workers": worker_bench.workers,
     "a2a": a2a_bench.a2a,
