@@ -19,7 +19,7 @@ mode = "accept_edits"
 SCROLL = """async () => {
     const list = document.querySelector('[aria-label="Calls, newest first"]');
     let most = 0;
-    for (let step = 0; step < 60; step++) {
+    for (let step = 0; step < 2000 && list.scrollTop < 30000; step++) {
         list.scrollTop += 900;
         await new Promise(requestAnimationFrame);
         most = Math.max(most, list.querySelectorAll("a").length);
@@ -49,7 +49,7 @@ def test_ten_thousand_calls_scroll_with_a_screenful_in_the_page(open_page: OpenP
     most, reached = page.evaluate(SCROLL)
 
     assert most < 80
-    assert reached > 20_000
+    assert reached >= 30_000
 
 
 def test_a_new_call_appears_at_once_and_waits_while_the_list_is_scrolled(

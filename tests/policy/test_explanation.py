@@ -65,6 +65,16 @@ def informed(command: str, **args: Any) -> Action:
     return Action(call, bind(knows), call.args, None)  # type: ignore[arg-type]
 
 
+def test_an_explanation_takes_a_command_apart() -> None:
+    found = explain(informed("git status && rm -rf build"), PolicyState.of()).to_dict()["commands"]
+
+    assert [(each["joined"], each["argv"]) for each in found] == [
+        ("", ["git", "status"]),
+        ("&&", ["rm", "-rf", "build"]),
+    ]
+    assert "delete" in [each["kind"] for each in found[1]["effects"]]
+
+
 @pytest.mark.parametrize("mode", [PermissionMode.DEFAULT, PermissionMode.STRICT])
 @pytest.mark.parametrize("command", ["git push --force", "frobnicate 'a: b' # {c}\n\"d\"", "touch x"])
 def test_what_is_advised_about_a_command_allows_that_command_and_no_other(mode: PermissionMode, command: str) -> None:
@@ -125,6 +135,7 @@ def test_an_explanation_lists_the_answer_of_every_layer() -> None:
         "change": "change or remove the rule 'no-shell' (policy.yaml:7)",
         "danger": "high",
         "grounds": "",
+        "commands": [],
         "parts": [],
         "layers": [
             {"layer": "floor", "effect": None, "reason": ""},

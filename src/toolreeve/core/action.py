@@ -24,7 +24,7 @@ class Action:
     information into the call; None where there is no session to know it from.
     """
 
-    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "flow", "manifest", "tool", "tried")
+    __slots__ = ("_effects", "_files", "args", "call", "cost", "danger", "flow", "manifest", "spent", "tool", "tried")
 
     def __init__(self, call: ToolCall, tool: BoundTool, args: Mapping[str, Any], files: Files) -> None:
         self.call = call
@@ -33,6 +33,7 @@ class Action:
         danger = tool.danger(args)
         self.danger: DangerLevel = danger if tool.spec.trusted else max(danger, DangerLevel.HIGH)
         self.cost = call.estimated_cost or tool.spec.estimated_cost
+        self.spent = 0.0
         if not self.cost >= 0:  # not a number is refused as well
             raise ToolError(ErrorCode.INVALID_PARAMS, f"the estimated cost must be 0 or more, not {self.cost!r}")
         self.tried = False

@@ -167,6 +167,7 @@ class GuardedPassage(Passage):
             actual = self._reserved if stated is None else stated
         await self._admission.limiters.budgets.settle(budget.scope, self._reserved, actual)
         budget.spent += actual - self._reserved
+        self._action.spent += actual
 
 
 async def _finish(work: Coroutine[Any, Any, None]) -> None:

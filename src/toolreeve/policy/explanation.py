@@ -3,7 +3,7 @@
 The change that is named is the smallest that leads to another verdict.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from toolreeve.core.tool import Rationale
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.layers import FLOOR, LAYERS, decide, with_rationale
 from toolreeve.policy.offers import Offer, find_offers
+from toolreeve.policy.question_facts import describe_parts
 from toolreeve.policy.state import PolicyState
 from toolreeve.policy.trial import decide_trial, foresee
 
@@ -37,7 +38,8 @@ class Explanation:
 
     `grounds` is the tool's own rationale: why the call is dangerous, and which parts of it are not known. `decision` is
     the verdict's, unless it is a trial whose changes are known to need approval; `asks_after` says when a person is
-    asked about the changes of a trial; `wider` are rules that allow more than this call, as a question offers them.
+    asked about the changes of a trial; `wider` are rules that allow more than this call, as a question offers them;
+    `commands` are the simple commands of a command, as a question shows them.
     """
 
     verdict: Verdict
@@ -48,6 +50,7 @@ class Explanation:
     decision: Decision
     asks_after: str = "never"
     wider: Sequence[Offer] = ()
+    commands: Sequence[Mapping[str, Any]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -61,6 +64,7 @@ class Explanation:
             "wider": [{"for": offer.sentence, "rule": dict(offer.rule)} for offer in self.wider],
             "danger": self.danger.value,
             "grounds": self.grounds.reason,
+            "commands": list(self.commands),
             "parts": [{"part": part, "known": not why, "why": why} for part, why in self.grounds.parts],
             "layers": [
                 {
@@ -88,6 +92,7 @@ def explain(action: Action, state: PolicyState) -> Explanation:
         decision=decision,
         asks_after=asks_after,
         wider=find_offers(action, state) if verdict.decision is Decision.ASK else (),
+        commands=describe_parts(action).get("parts", ()),
     )
 
 

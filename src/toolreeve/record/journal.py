@@ -212,6 +212,8 @@ class Journal:
             "labels": list(meta.labels),
             "output_length": 0 if outcome is None else _length(outcome),
         }
+        if action is not None and action.spent:
+            body["cost"] = action.spent
         if meta.command is not None:
             body["runs"] = meta.ran_in.value
         if meta.trial is not None:

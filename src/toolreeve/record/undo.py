@@ -121,6 +121,13 @@ class Undo:
         """The changes of a call or a session that have not been undone, newest first."""
         return self._named(await self._changes.standing(call_id=call_id, session=session, owner=owner))
 
+    async def replaced(self, change: Change) -> bytes | None:
+        """The content that a change replaced, empty where there was none; None if it is not kept."""
+        if change.before is None:
+            return b""
+        kind, _, digest = change.before.partition(":")
+        return await asyncio.to_thread(self._contents.load, digest) if kind == "sha256" and change.kept else None
+
     async def last_call(self, reaches: Callable[[str], bool]) -> str | None:
         """The last call with changes that can be undone, all of paths that `reaches` accepts: other workspaces share
         the record. An undo does not count."""
@@ -293,7 +300,7 @@ class Undo:
         if kind == "link":
             await files.link(call, path, rest)
             return
-        content = await asyncio.to_thread(self._contents.load, rest) if kind == "sha256" else None
+        content = await self.replaced(change)
         if content is None:
             raise ToolError(ErrorCode.WRITE_ERROR, f"{path}: the former content was not kept", retryable=False)
         await files.write(call, path, content, mode=change.mode)

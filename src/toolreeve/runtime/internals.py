@@ -45,6 +45,7 @@ class Internals:
         self.policy = parts.policy
         self.redact = parts.redactor.text
         self.store = parts.store
+        self.undo = parts.undo
 
     @property
     def pins(self) -> "Pins":

@@ -2,6 +2,9 @@
 
 from tests.serve.api.api_server import serving
 from tests.world import World
+from toolreeve import tool
+from toolreeve.config.sections.policy import Policy
+from toolreeve.core.call import Role
 from toolreeve.record.audit import AuditRecord
 from toolreeve.record.journal import CALL
 from toolreeve.serve.api.activity import BUCKETS, percentile
@@ -27,6 +30,31 @@ async def test_calls_are_counted_by_time_outcome_and_tool(world: World) -> None:
         ("read_file", 2, 100.0),
     ]
     assert (len(buckets), sum(each["done"] for each in buckets), buckets[-1]["failed"]) == (90, 3, 1)
+
+
+@tool(danger="safe", estimated_cost=0.25)
+async def paint() -> str:
+    """Paint a picture, for money."""
+    return "done"
+
+
+async def test_the_budget_is_told_over_time_and_clients_without_a_name_by_their_door(world: World) -> None:
+    settings = world.settings(policy=Policy(budget_limit=1.0))
+    async with serving(world.reeve(settings=settings, tools=[paint])) as server:
+        admin = await server.token(Role.ADMIN)
+        await server.call("paint", {}, headers=admin)
+        await server.reeve.call("paint")
+        series = (await server.client.get("/api/v1/metrics/series?range=1h", headers=admin)).json()
+        clients = (await server.client.get("/api/v1/metrics/summary?by=client&range=1h", headers=admin)).json()[
+            "groups"
+        ]
+        servers = (await server.client.get("/api/v1/metrics/summary?by=server&range=1h", headers=admin)).json()[
+            "groups"
+        ]
+
+    assert (series["limit"], series["spent"], series["spent_at"][-1], series["spent_at"][0]) == (1.0, 0.5, 0.5, 0.0)
+    assert [each["key"].split("/")[0] for each in clients] == ["python", "python-httpx2"]
+    assert [each["calls"] for each in servers] == [2]
 
 
 async def test_a_range_that_is_not_offered_is_refused(world: World) -> None:

@@ -50,6 +50,18 @@ async def test_a_rerun_is_a_new_call_and_one_without_its_secrets_is_refused(worl
     assert (refused.status_code, "redacted" in refused.json()["detail"]) == (409, True)
 
 
+async def test_a_file_that_was_written_whole_is_shown_as_a_difference(world: World) -> None:
+    (world.workspace / "cart.py").write_text("VAT = 0.16\nname = 1\n")
+    async with serving(world.reeve(settings=world.settings(policy=Policy(mode="accept_edits")))) as server:
+        made = []
+        for path, content in (("cart.py", "VAT = 0.19\nname = 1\n"), ("new.py", "x = 1\n")):
+            call = await server.call("write_file", {"path": path, "content": content})
+            made.append((await server.client.get(f"/api/v1/calls/{call.json()['meta']['call_id']}")).json()["diff"])
+
+    assert "-VAT = 0.16\n+VAT = 0.19\n name = 1" in made[0]
+    assert "+x = 1" in made[1]
+
+
 async def test_undo_restores_a_file_and_the_list_says_so(world: World) -> None:
     file = world.workspace / "a.txt"
     file.write_text("before")

@@ -1555,7 +1555,8 @@ export interface components {
         };
         /**
          * CallDetail
-         * @description `result` is kept in memory for recent calls of this server; None otherwise.
+         * @description `result` is kept in memory for recent calls of this server; None otherwise. `diff` is how a file that was
+         *     written as a whole differs from what undo keeps of it.
          */
         CallDetail: {
             /** Id */
@@ -1606,6 +1607,8 @@ export interface components {
             duration_ms: number;
             /** Wait Ms */
             wait_ms: number;
+            /** Cost */
+            cost: number;
             /** Attempts */
             attempts: number;
             /** Cached */
@@ -1634,6 +1637,8 @@ export interface components {
             trial: {
                 [key: string]: unknown;
             } | null;
+            /** Diff */
+            diff: string;
             copy: components["schemas"]["CallCopies"] | null;
         };
         /**
@@ -1681,7 +1686,7 @@ export interface components {
         /**
          * CallRow
          * @description `main` is the telling argument; `hidden` says that arguments are left out for this role. `duration_ms` excludes
-         *     `wait_ms`, the wait for a person. `slot` is the confinement of its programs.
+         *     `wait_ms`, the wait for a person. `cost` is in dollars of the budget, `slot` the confinement of its programs.
          */
         CallRow: {
             /** Id */
@@ -1732,6 +1737,8 @@ export interface components {
             duration_ms: number;
             /** Wait Ms */
             wait_ms: number;
+            /** Cost */
+            cost: number;
             /** Attempts */
             attempts: number;
             /** Cached */
@@ -1746,7 +1753,7 @@ export interface components {
         /**
          * CallSeries
          * @description Lists have a value for each time in `t`; a latency is None where nothing ran. `prompts` are calls that a person
-         *     was asked about, `spent` and `limit` dollars of the budget now.
+         *     was asked about, `spent` and `limit` dollars of the budget now, `spent_at` what was spent by then.
          */
         CallSeries: {
             /** T */
@@ -1775,6 +1782,8 @@ export interface components {
             };
             /** Spent */
             spent: number;
+            /** Spent At */
+            spent_at: number[];
             /** Limit */
             limit: number | null;
             /** Whole */
@@ -2115,7 +2124,7 @@ export interface components {
         };
         /**
          * PolicySaved
-         * @description `diff` is what changed; `restart` says that `sources` or `authority` hold only after a restart.
+         * @description `diff` is what changed.
          */
         PolicySaved: {
             /** Version */
@@ -2124,8 +2133,6 @@ export interface components {
             policy_version: string;
             /** Diff */
             diff: string;
-            /** Restart */
-            restart: boolean;
         };
         /**
          * ProblemDetails
@@ -3982,7 +3989,7 @@ export interface operations {
     show_summary: {
         parameters: {
             query: {
-                by: "tool" | "client";
+                by: "tool" | "client" | "server";
                 range?: "1h" | "6h" | "24h" | "7d";
             };
             header?: never;

@@ -5,7 +5,8 @@ import { listen } from "../api/events";
 import type { CallPage, CallRow } from "../api/types";
 
 const PAGE = 200;
-const SETTLE_MS = 250;
+/** Calls that end within this time are read together, however many keep coming. */
+const TOGETHER_MS = 250;
 
 export interface CallList {
   rows: CallRow[];
@@ -52,35 +53,37 @@ export function useCallList(query: string, held: boolean): CallList {
     }
   }, [query]);
 
+  const latest = useRef(list);
+  latest.current = list;
   const more = useCallback(async () => {
-    if (busy.current || !list?.cursor || list.query !== query) return;
+    const shown = latest.current;
+    if (busy.current || !shown?.cursor || shown.query !== query) return;
     busy.current = true;
     try {
-      const page = await get<CallPage>(path(query, list.cursor));
-      const known = new Set(list.rows.map((row) => row.id));
-      const rows = [...list.rows, ...page.calls.filter((row) => !known.has(row.id))];
-      setList({ query, rows, cursor: page.cursor, total: list.total });
+      const page = await get<CallPage>(path(query, shown.cursor));
+      const known = new Set(shown.rows.map((row) => row.id));
+      const rows = [...shown.rows, ...page.calls.filter((row) => !known.has(row.id))];
+      setList({ query, rows, cursor: page.cursor, total: shown.total });
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       setError(problem);
     } finally {
       busy.current = false;
     }
-  }, [query, list]);
+  }, [query]);
 
   useEffect(() => {
-    void reload();
-  }, [reload]);
-  useEffect(() => {
-    if (!held) void reload();
-  }, [held, reload]);
+    if (!held || latest.current?.query !== query) void reload();
+  }, [held, query, reload]);
   useEffect(() => {
     let timer = 0;
     const stop = listen(({ event }) => {
       if (event !== "call.finished" && event !== "reconnected") return;
       if (isHeld.current) return setFresh((before) => before + 1);
-      clearTimeout(timer);
-      timer = window.setTimeout(() => void reload(), SETTLE_MS);
+      timer ||= window.setTimeout(() => {
+        timer = 0;
+        void reload();
+      }, TOGETHER_MS);
     });
     return () => {
       clearTimeout(timer);
@@ -95,8 +98,8 @@ export function useCallList(query: string, held: boolean): CallList {
     error,
     loading: !current,
     fresh,
-    more: () => void more(),
-    reload: () => void reload(),
+    more,
+    reload,
   };
 }
 

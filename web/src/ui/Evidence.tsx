@@ -2,7 +2,7 @@
 import { IconShieldHalf } from "@tabler/icons-react";
 import type { Part, Target } from "../api/types";
 import { count, plainJson } from "./format";
-import { Visible } from "./Visible";
+import { Prose, Visible } from "./Visible";
 import s from "./Evidence.module.css";
 
 interface ArgumentsProps {
@@ -80,6 +80,8 @@ export function Command({ text, parts }: { text: string; parts: Part[] }) {
 }
 
 function CommandPart({ part }: { part: Part }) {
+  const line = part.argv.join(" ");
+  const effects = part.effects.filter((each) => each.kind !== "exec" || each.target !== line);
   return (
     <div className={s.node}>
       <div className="row wrap gap4">
@@ -94,10 +96,10 @@ function CommandPart({ part }: { part: Part }) {
       </div>
       {part.why && (
         <div className="mid sm">
-          <Visible text={part.why} />
+          <Prose text={part.why} />
         </div>
       )}
-      {part.effects.length > 0 && <Effects effects={part.effects} />}
+      {effects.length > 0 && <Effects effects={effects} />}
     </div>
   );
 }

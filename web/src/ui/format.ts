@@ -44,9 +44,16 @@ export const plainJson = (value: unknown) =>
   typeof value === "string" ? value : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
 
 const LONGEST_PLACE = 28;
+const HOME = /^(\/home\/[^/]+|\/Users\/[^/]+|\/root)(?=\/|$)/;
 
-/** A directory as a person knows it: its own name, where the whole path is too long. */
-export const placeName = (path: string) => (path.length > LONGEST_PLACE ? `…/${path.split("/").at(-1)}` : path);
+/** A directory as a person knows it: below a home, or its own name where the whole path is too long. */
+export function placeName(path: string): string {
+  const short = path.replace(HOME, "~");
+  return short.length > LONGEST_PLACE ? `…/${short.split("/").at(-1)}` : short;
+}
+
+/** The lines of a text; a last line without a break counts as well. */
+export const lineCount = (text: string) => text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
 
 /** A path as the agent would write it, below its workspace. */
 export const relativePath = (path: string, workspace: string) =>

@@ -31,8 +31,11 @@ class RangeQuery(Query):
     range: Range = "6h"
 
 
+GroupedBy = Literal["tool", "client", "server"]
+
+
 class ActivitySummaryQuery(Query):
-    by: Literal["tool", "client"]
+    by: GroupedBy
     range: Range = "6h"
 
 
@@ -53,7 +56,7 @@ class CallHistogram(TypedDict):
 
 class CallSeries(TypedDict):
     """Lists have a value for each time in `t`; a latency is None where nothing ran. `prompts` are calls that a person
-    was asked about, `spent` and `limit` dollars of the budget now."""
+    was asked about, `spent` and `limit` dollars of the budget now, `spent_at` what was spent by then."""
 
     t: list[int]
     calls: list[int]
@@ -67,6 +70,7 @@ class CallSeries(TypedDict):
     total_p95: float | None
     errors: dict[str, int]
     spent: float
+    spent_at: list[float]
     limit: float | None
     whole: bool
 
@@ -141,6 +145,7 @@ async def show_series(request: ApiRequest, query: RangeQuery) -> CallSeries:
         "total_p95": percentile(_durations(rows), 0.95),
         "errors": dict(Counter(row["code"] for row in rows if _is_error(row)).most_common(20)),
         "spent": 0.0 if budget is None else budget.spent,
+        "spent_at": _spent_at(buckets, 0.0 if budget is None else budget.spent),
         "limit": None if budget is None else budget.limit,
         "whole": whole,
     }
@@ -152,7 +157,7 @@ async def show_summary(request: ApiRequest, query: ActivitySummaryQuery) -> Call
     rows, whole = await read_calls(request, request.services.now() - RANGES[query.range])
     members: dict[str, list[CallRow]] = {}
     for row in rows:
-        members.setdefault(row[query.by], []).append(row)
+        members.setdefault(_key(row, query.by), []).append(row)
     found = sorted(members.items(), key=lambda each: len(each[1]), reverse=True)
     return {"groups": [_group(key, each) for key, each in found[:50]], "whole": whole}
 
@@ -201,6 +206,11 @@ async def read_calls(request: ApiRequest, since: float) -> tuple[list[CallRow], 
     return [new_row(each, visible=False) for each in found], False
 
 
+def _key(row: CallRow, by: GroupedBy) -> str:
+    """What does not say which client it is, is known by where it came from."""
+    return row[by] or (row["origin"] if by == "client" else "")
+
+
 def _split(rows: Iterable[CallRow], now: float, count: int, step: int) -> list[list[CallRow]]:
     """By time, oldest first; what is older than the first bucket is left out."""
     buckets: list[list[CallRow]] = [[] for _ in range(count)]
@@ -243,6 +253,15 @@ def _group(key: str, rows: Sequence[CallRow]) -> CallGroup:
 
 def _count(rows: Iterable[CallRow], outcome: str) -> int:
     return sum(row["outcome"] == outcome for row in rows)
+
+
+def _spent_at(buckets: Sequence[Sequence[CallRow]], now: float) -> list[float]:
+    """What was spent at the end of each bucket, counted back from what is spent now."""
+    levels = []
+    for rows in reversed(buckets):
+        levels.append(round(max(0.0, now), 6))
+        now -= sum(row["cost"] for row in rows)
+    return levels[::-1]
 
 
 def _is_error(row: CallRow) -> bool:

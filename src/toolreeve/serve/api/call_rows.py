@@ -16,7 +16,7 @@ from toolreeve.record.journal import INTENT, LOST
 Outcome = Literal["done", "failed", "refused", "waiting", "lost", "running"]
 """`waiting` ended with a question: the client repeats it once a person has answered."""
 LONGEST_MAIN = 300
-TELLING = ("command", "path", "url", "expression", "pattern", "query", "name", "to", "call_id")
+TELLING = ("command", "pattern", "query", "path", "url", "expression", "name", "to", "call_id")
 """The arguments that say what a call is about, the most telling first."""
 
 
@@ -29,7 +29,7 @@ class CallDecision(TypedDict):
 
 class CallRow(TypedDict):
     """`main` is the telling argument; `hidden` says that arguments are left out for this role. `duration_ms` excludes
-    `wait_ms`, the wait for a person. `slot` is the confinement of its programs."""
+    `wait_ms`, the wait for a person. `cost` is in dollars of the budget, `slot` the confinement of its programs."""
 
     id: str
     seq: int
@@ -54,6 +54,7 @@ class CallRow(TypedDict):
     labels: list[str]
     duration_ms: float
     wait_ms: float
+    cost: float
     attempts: int
     cached: bool
     slot: str | None
@@ -91,6 +92,7 @@ def new_row(record: AuditRecord, *, visible: bool, undo: Mapping[str, bool] | No
         "labels": _texts(body, "labels"),
         "duration_ms": _number(body, "duration_ms"),
         "wait_ms": _number(body, "waited_ms"),
+        "cost": _number(body, "cost"),
         "attempts": int(_number(body, "attempts")),
         "cached": body.get("cached") is True,
         "slot": _text(body, "runs") or None,

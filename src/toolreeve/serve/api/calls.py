@@ -14,6 +14,7 @@ from toolreeve.core.errors import ErrorCode
 from toolreeve.core.secrets.redactor import MARK
 from toolreeve.record.audit import AuditRecord, Filter
 from toolreeve.record.journal import CALL, INTENT, LOST
+from toolreeve.runtime.policy_file import difference
 from toolreeve.serve.api.call_rows import CallRow, Outcome, main_argument, new_row, outcome_of
 from toolreeve.serve.api.cursors import read_cursor, write_cursor
 from toolreeve.serve.api.endpoint import ApiRequest, Body, Endpoints, Query
@@ -65,13 +66,15 @@ class CallCopies(TypedDict):
 
 
 class CallDetail(CallRow):
-    """`result` is kept in memory for recent calls of this server; None otherwise."""
+    """`result` is kept in memory for recent calls of this server; None otherwise. `diff` is how a file that was
+    written as a whole differs from what undo keeps of it."""
 
     args: dict[str, Any] | None
     stages: list[CallStage]
     result: dict[str, Any] | None
     records: list[dict[str, Any]]
     trial: dict[str, Any] | None
+    diff: str
     copy: CallCopies | None
 
 
@@ -117,8 +120,23 @@ async def show_call(request: ApiRequest, call_id: str) -> CallDetail:
         "result": request.services.results.get(last.call_id) if visible else None,
         "records": [_shown(each, visible=visible) for each in records],
         "trial": trial if visible and isinstance(trial, dict) else None,
+        "diff": await _written(request, last) if visible else "",
         "copy": _copies(request, row["tool"], args) if visible and isinstance(args, dict) else None,
     }
+
+
+async def _written(request: ApiRequest, record: AuditRecord) -> str:
+    args = record.body.get("args")
+    content = args.get("content") if isinstance(args, Mapping) else None
+    if not isinstance(content, str):
+        return ""
+    internals = request.services.reeve.internals
+    after = internals.files.fingerprint_of(content.encode())
+    for change in await internals.undo.changes(call_id=record.call_id):
+        if change.change.after == after:
+            before = await internals.undo.replaced(change.change)
+            return "" if before is None else internals.redact(difference(before.decode(errors="replace"), content))
+    return ""
 
 
 @calls.post("/calls/{call_id}/cancel", AccessScope.CALL)
@@ -253,7 +271,7 @@ def _matches(request: ApiRequest, record: AuditRecord, query: CallQuery) -> bool
         return False
     if query.danger is not None and body.get("danger") != query.danger:
         return False
-    if query.client is not None and not str(body.get("client") or "").startswith(query.client):
+    if query.client is not None and not str(body.get("client") or body.get("origin")).startswith(query.client):
         return False
     if query.q is None:
         return True

@@ -64,7 +64,9 @@ function useCharts(data: MetricSeries, range: Range) {
       { label: "p50", colour: "--c1", values: data.p50 },
     ];
     const prompts: Series[] = [{ label: "prompts", colour: "--c1", fill: true, values: data.prompts_per_100 }];
-    return { calls, latency, prompts };
+    const budget: Series[] = [{ label: "spent", colour: "--c1", fill: true, values: data.spent_at }];
+    if (data.limit) budget.push({ label: "limit", colour: "--c-err", values: data.t.map(() => data.limit) });
+    return { calls, latency, prompts, budget };
   }, [data, range]);
 }
 
@@ -90,9 +92,21 @@ function Drawn({ data, range }: { data: MetricSeries; range: Range }) {
         <Panel title="Prompts" sub="questions per 100 calls">
           <Chart {...shared} series={charts.prompts} unit={(v) => `${v} %`} label="Questions per 100 calls over time" />
         </Panel>
-        <Errors errors={data.errors} />
+        {data.limit ? (
+          <Panel title="Budget" sub="dollars" legend={charts.budget}>
+            <Chart
+              {...shared}
+              series={charts.budget}
+              unit={(v) => `$${v.toFixed(2)}`}
+              label="Dollars spent over time"
+            />
+          </Panel>
+        ) : (
+          <Errors errors={data.errors} />
+        )}
       </div>
       <div className="g3 mt16">
+        {data.limit && <Errors errors={data.errors} />}
         <ByKey title="By tool" by="tool" range={range} />
         <ByKey title="By client" by="client" range={range} />
       </div>
@@ -240,7 +254,7 @@ function Errors({ errors }: { errors: Record<string, number> }) {
                 </Link>
               </td>
               <td className="w40">
-                <div className="meter">
+                <div className="meter fail">
                   <i style={{ width: `${(calls / rows[0][1]) * 100}%` }} />
                 </div>
               </td>

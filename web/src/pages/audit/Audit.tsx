@@ -163,7 +163,7 @@ const KINDS: [string, string][] = [
 ];
 
 function Records({ total }: { total: number }) {
-  const [tool, setTool] = useState("");
+  const [sought, setSought] = useState("");
   const [kind, setKind] = useState("");
   const [rows, setRows] = useState<AuditRow[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
@@ -171,7 +171,7 @@ function Records({ total }: { total: number }) {
   const query = new URLSearchParams({
     limit: "50",
     ...(kind ? { kind } : {}),
-    ...(tool ? { tool } : {}),
+    ...(sought ? { [sought.startsWith("E_") ? "code" : "tool"]: sought } : {}),
   }).toString();
   const load = async (after: string | null) => {
     try {
@@ -185,14 +185,19 @@ function Records({ total }: { total: number }) {
     }
   };
   useEffect(() => {
-    const timer = setTimeout(() => void load(null), tool ? 200 : 0);
+    const timer = setTimeout(() => void load(null), sought ? 200 : 0);
     return () => clearTimeout(timer);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- `load` follows from the query
   }, [query]);
   return (
     <>
       <div className="row wrap mt16">
-        <Search label="Only this tool" placeholder="Only this tool, for example bash" value={tool} change={setTool} />
+        <Search
+          label="Tool or error code"
+          placeholder="Tool or error code: bash, E_DENIED"
+          value={sought}
+          change={setSought}
+        />
         <select
           className="in quiet w160"
           aria-label="Kind of record"
@@ -239,7 +244,7 @@ function Records({ total }: { total: number }) {
   );
 }
 
-const TELLING = ["command", "path", "url", "expression", "pattern", "query", "name", "to", "call_id"];
+const TELLING = ["command", "pattern", "query", "path", "url", "expression", "name", "to", "call_id"];
 
 function mainOf(row: AuditRow): string {
   const args = row.args ?? {};
@@ -271,7 +276,7 @@ function RecordRow({ row }: { row: AuditRow }) {
         </span>
       </td>
       <td className="dim sm">{row.kind}</td>
-      <td className={`np sm ${row.code ? "orange" : "mid"}`}>{row.code || "ok"}</td>
+      <td className={`np sm ${row.code ? "orange" : "mid"}`}>{row.code || (row.kind === "call" ? "ok" : "")}</td>
       <td className="np mono dim xs">{row.hash?.slice(0, 8)}</td>
     </tr>
   );

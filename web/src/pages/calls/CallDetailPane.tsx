@@ -4,10 +4,10 @@ import { Link, useLocation } from "wouter";
 import { IconArrowBackUp, IconCopy, IconPlayerPlay, IconX } from "@tabler/icons-react";
 import { post, Problem } from "../../api/client";
 import { invalidate, useQuery } from "../../api/query";
-import type { CallDetail } from "../../api/types";
+import type { CallDetail, Target } from "../../api/types";
 import { copyText, Menu } from "../../ui/controls";
 import { Diff } from "../../ui/Diff";
-import { Arguments } from "../../ui/Evidence";
+import { Arguments, Effects } from "../../ui/Evidence";
 import { int, millis, placeName } from "../../ui/format";
 import { Danger, Decided, OutcomeIcon, Time } from "../../ui/signs";
 import { Failed, Loading, toast } from "../../ui/states";
@@ -200,10 +200,16 @@ function Result({ call }: { call: CallDetail }) {
   );
 }
 
-/** The difference that the tool itself returned. */
+/** The difference that the tool itself returned, or that follows from what undo keeps. */
 function diffOf(call: CallDetail): string {
   const data = call.result?.data as { diff?: unknown } | null | undefined;
-  return typeof data?.diff === "string" ? data.diff : "";
+  return typeof data?.diff === "string" ? data.diff : call.diff;
+}
+
+/** An effect on record is one text: what is done, and to what. */
+function targetOf(effect: string): Target {
+  const at = effect.indexOf(":");
+  return { kind: effect.slice(0, at), target: effect.slice(at + 1), reach: "" };
 }
 
 function Changes({ call }: { call: CallDetail }) {
@@ -214,13 +220,9 @@ function Changes({ call }: { call: CallDetail }) {
         <h3>What it changed</h3>
         <span className="right dim sm">{call.undone ? "undone since" : "what it replaced is kept for undo"}</span>
       </header>
-      <ul className="in-pad col gap4">
-        {call.effects.map((effect) => (
-          <li key={effect} className="mono sm wrapx">
-            <Visible text={effect} />
-          </li>
-        ))}
-      </ul>
+      <div className="in-pad">
+        <Effects effects={call.effects.map(targetOf)} />
+      </div>
       {diff && <Diff text={diff} />}
     </div>
   );

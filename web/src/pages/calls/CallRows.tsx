@@ -59,10 +59,18 @@ function What({ row }: { row: CallRow }) {
       <span className="mono mid">
         {row.hidden ? <span className="dim">hidden for your role</span> : <Visible text={row.main} />}
       </span>
-      {row.code && <span className={row.outcome === "refused" ? "red sm" : "orange sm"}> {row.code}</span>}
+      <Code row={row} />
       {row.undone && <span className="tag ml">undone</span>}
     </>
   );
+}
+
+const CODE_LOOK: Partial<Record<CallRow["outcome"], string>> = { refused: "red sm", waiting: "accent sm" };
+
+function Code({ row }: { row: CallRow }) {
+  if (!row.code) return null;
+  const text = row.outcome === "waiting" ? "waits for an answer" : row.code;
+  return <span className={CODE_LOOK[row.outcome] ?? "orange sm"}> {text}</span>;
 }
 
 function Cells({ row }: { row: CallRow }) {
@@ -99,7 +107,7 @@ function PhoneCells({ row }: { row: CallRow }) {
       </span>
       <span className={`${s.pt} cut sm dim`}>
         {row.client || row.origin}
-        {row.code && <span className="red"> {row.code}</span>}
+        <Code row={row} />
       </span>
       <span className="num sm dim">{ms(row.duration_ms)}</span>
     </>

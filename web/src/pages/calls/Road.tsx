@@ -27,17 +27,24 @@ function layOut(stages: Stage[]): Map<string, Bar> {
 
 export function Road({ call }: { call: CallDetail }) {
   const bars = layOut(call.stages);
+  const work = call.stages.reduce((sum, each) => sum + (each.name === "approve" ? 0 : (each.ms ?? 0)), 0);
+  const ran = call.stages.some((each) => each.name === "execute" && each.state !== "skipped");
   return (
     <section className="sect">
       <div className="row">
         <h2>The road</h2>
         <span className="right dim sm num">
-          {ms(call.duration_ms)} of work{call.wait_ms > 0 && `, ${ms(call.wait_ms)} of a person’s time (not counted)`}
+          {ms(work)} of work{call.wait_ms > 0 && `, ${ms(call.wait_ms)} of a person’s time (not counted)`}
         </span>
       </div>
       <div>
         {call.stages.map((stage) => (
-          <Row key={stage.name} stage={stage} bar={bars.get(stage.name)!} />
+          <Row
+            key={stage.name}
+            stage={stage}
+            bar={bars.get(stage.name)!}
+            skipped={ran ? "not needed" : "not reached"}
+          />
         ))}
       </div>
     </section>
@@ -47,20 +54,20 @@ export function Road({ call }: { call: CallDetail }) {
 /** What a stage did, where the record has no words of its own. */
 const NOTES: Record<string, string> = {
   validate: "the arguments fit the schema",
-  admit: "within limits and rates",
+  admit: "within its limits; a change is announced to the record",
   execute: "ran to its end",
 };
 
 const LOOK = { done: "", failed: s.fail, skipped: s.skip };
 
-function Row({ stage, bar }: { stage: Stage; bar: Bar }) {
+function Row({ stage, bar, skipped }: { stage: Stage; bar: Bar; skipped: string }) {
   const drawn = stage.ms !== null && stage.ms > 0;
   const look = stage.state === "failed" ? s.fail : stage.name === "approve" ? s.wait : "";
   return (
     <div className={`${s.rd} ${LOOK[stage.state]}`}>
       <span className={s.rn}>{stage.name}</span>
       <span className={s.rt} title={stage.note}>
-        {stage.state === "skipped" ? "not reached or not needed" : stage.note || NOTES[stage.name]}
+        {stage.state === "skipped" ? skipped : stage.note || NOTES[stage.name]}
       </span>
       <span className={s.track}>
         {drawn && (

@@ -115,7 +115,7 @@ function Answers({ card, keep, total, next }: Props) {
               </div>
             )}
             {card.knowable?.length > 0 && (
-              <label className="row sm mid mt4">
+              <label className={`row sm mid ${s.know}`}>
                 <input className="ck" type="checkbox" checked={know} onChange={() => setKnow(!know)} />
                 <span>
                   Keep as a known recipient: <Visible text={card.knowable.join(", ")} />

@@ -1,6 +1,6 @@
 /** Inbox: the questions that wait for a person, and the one that is open. */
-import { useCallback, useEffect, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { useCallback, useEffect } from "react";
+import { Link, useLocation, useSearch } from "wouter";
 import type { Question } from "../../api/types";
 import { useQuery } from "../../api/query";
 import { reloadInbox, useInbox } from "../../state/inbox";
@@ -17,14 +17,15 @@ type Tab = "waiting" | "answered";
 
 export default function Inbox({ params }: { params: { id?: string } }) {
   const { waiting, error, loaded } = useInbox();
-  const [, go] = useLocation();
+  const [location, go] = useLocation();
   const phone = usePhone();
-  const [tab, setTab] = useState<Tab>("waiting");
+  const tab: Tab = new URLSearchParams(useSearch()).has("answered") ? "answered" : "waiting";
+  const setTab = (tab: Tab) => go(`${location}${tab === "answered" ? "?answered" : ""}`, { replace: true });
   const first = waiting[0]?.id;
   // The open question has a URL, so that it stays open when another one arrives or this one is answered elsewhere.
   useEffect(() => {
-    if (!params.id && !phone && first) go(`/inbox/${first}`, { replace: true });
-  }, [params.id, phone, first, go]);
+    if (!params.id && !phone && first && tab === "waiting") go(`/inbox/${first}`, { replace: true });
+  }, [params.id, phone, first, tab, go]);
   const step = useStep(waiting, params.id);
 
   if (error && !waiting.length) return <Failed what="The inbox" problem={error} retry={() => void reloadInbox()} />;
@@ -129,7 +130,11 @@ function QuestionList({ tab, setTab, waiting, current }: ListProps) {
 
 function Row({ row, current }: { row: Question; current: boolean }) {
   return (
-    <Link href={`/inbox/${row.id}`} className={s.qrow} aria-current={current ? "true" : undefined}>
+    <Link
+      href={`/inbox/${row.id}${row.state === "pending" ? "" : "?answered"}`}
+      className={s.qrow}
+      aria-current={current ? "true" : undefined}
+    >
       <div className={s.t}>
         <Prose text={row.short} />
       </div>

@@ -7,7 +7,7 @@ import { useNow } from "../../state/clock";
 import { Danger, Time } from "../../ui/signs";
 import { Diff } from "../../ui/Diff";
 import { Arguments, Command, Effects } from "../../ui/Evidence";
-import { count, millis, ms, placeName } from "../../ui/format";
+import { count, lineCount, millis, ms, placeName } from "../../ui/format";
 import { typing } from "../../ui/keys";
 import { countHidden, Prose, Visible } from "../../ui/Visible";
 import { AnswerBar } from "./AnswerBar";
@@ -126,11 +126,14 @@ function TimeLeft({ card }: { card: Card }) {
 
 function Sources({ provenance }: { provenance: Provenance[] }) {
   if (!provenance.length) return null;
+  const title = provenance.some((each) => each.call_id || each.source)
+    ? "Where these values came from"
+    : "Nobody vouches for these values";
   return (
-    <section className={s.prov} aria-label="Where these values came from">
+    <section className={s.prov} aria-label={title}>
       <div className="row b orange">
         <IconMailForward size={16} aria-hidden />
-        Where these values came from
+        {title}
       </div>
       <ul className="mt8">
         {provenance.map((each) => (
@@ -195,7 +198,7 @@ function Evidence({ card, shownAsDiff }: { card: Card; shownAsDiff: boolean }) {
   const content = card.args?.content;
   const elsewhere: Record<string, string> =
     card.kind === "write" && shownAsDiff && typeof content === "string"
-      ? { content: `shown above as a diff, ${count(content.split("\n").length, "line")}` }
+      ? { content: `shown above as a diff, ${count(lineCount(content), "line")}` }
       : {};
   return (
     <>

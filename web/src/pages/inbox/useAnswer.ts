@@ -56,7 +56,7 @@ export function useAnswer(card: Card, next: () => void, go: (path: string) => vo
         digest: card.digest,
         ...draft,
       });
-      const words = draft.answer === "allow" ? "Allowed" : "Denied. The agent reads your note.";
+      const words = draft.answer === "allow" ? "Allowed" : draft.note ? "Denied. The agent reads your note." : "Denied";
       toast(words, "See the call", () => go(`/calls/${done.call_id || card.call_id}`));
       await reloadInbox();
       next();

@@ -5,11 +5,11 @@ import { Problem } from "../../api/client";
 import { useQuery } from "../../api/query";
 import type { CallDetail, Card } from "../../api/types";
 import { Command } from "../../ui/Evidence";
-import { Danger, Decided, VERDICT } from "../../ui/signs";
+import { Danger, Decided } from "../../ui/signs";
 import { Loading } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import { Layers } from "./Layers";
-import { useExplain, type Explanation } from "./useExplain";
+import { useExplain, verdictOf, type Explanation } from "./useExplain";
 import s from "./Policy.module.css";
 
 interface Subject {
@@ -87,7 +87,7 @@ function Found({ found, command }: { found: Explanation; command: unknown }) {
       <section className="card mt16" aria-live="polite">
         <header>
           <Decided effect={found.effect}>
-            <b className="lgx">{VERDICT[found.effect]}</b>
+            <b className="lgx">{verdictOf(found)}</b>
           </Decided>
           <Danger level={found.danger} chip />
         </header>
@@ -111,16 +111,14 @@ function Found({ found, command }: { found: Explanation; command: unknown }) {
               <>
                 <dt>Smallest change</dt>
                 <dd>
-                  <code>{found.change}</code>
+                  <Visible text={found.change} />
                 </dd>
               </>
             )}
           </dl>
         </div>
       </section>
-      {found.parts.length > 0 && typeof command === "string" && (
-        <Command text={command} parts={found.parts.map((each) => ({ ...each, argv: [each.part], effects: [] }))} />
-      )}
+      {found.commands.length > 0 && typeof command === "string" && <Command text={command} parts={found.commands} />}
     </>
   );
 }

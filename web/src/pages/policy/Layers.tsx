@@ -1,7 +1,10 @@
 /** The policy layers in their order, the deciding one marked. */
 
+const NAMES: Record<string, string> = { ruled: "rules", mode_default: "default" };
+
 export function Layers({ layers, hit }: { layers: { layer: string; reason: string }[]; hit: string }) {
-  const names = layers.map((each) => each.layer);
+  const names = layers.map((each) => NAMES[each.layer] ?? each.layer);
+  if (!names.includes(hit)) names.push(hit); // a trial, or the tool itself
   const at = names.indexOf(hit);
   return (
     <div

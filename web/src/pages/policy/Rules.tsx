@@ -71,7 +71,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
                 own state and policy files, sensitive places, network guard, changed tool definitions
               </td>
               <HitCells hits={hitsOf("floor")} />
-              <td className="dim np">not removable</td>
+              <td className="dim np nowrap">not removable</td>
             </tr>
             {own.map((rule) => (
               <RuleRow
@@ -87,7 +87,7 @@ export function Rules({ query }: { query: ReturnType<typeof useQuery<RuleList>> 
               <td className="dim sm nowrap">by danger</td>
               <td className="mid np">{DEFAULTS[data.mode] ?? data.mode}</td>
               <HitCells hits={hitsOf("mode")} />
-              <td className="dim np">mode {data.mode}</td>
+              <td className="dim np nowrap">mode {data.mode}</td>
             </tr>
           </tbody>
         </table>

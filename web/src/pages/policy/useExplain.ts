@@ -1,10 +1,12 @@
 /** What would be decided about a call, asked as it is typed. */
 import { useEffect, useState } from "react";
 import { post, Problem } from "../../api/client";
-import type { DangerLevel, Effect } from "../../api/types";
+import { VERDICT } from "../../ui/signs";
+import type { DangerLevel, Effect, Part } from "../../api/types";
 
 export interface Explanation {
   effect: Effect;
+  runs: string;
   danger: DangerLevel;
   layer: string;
   layers: { layer: string; effect: Effect | null; reason: string }[];
@@ -12,7 +14,13 @@ export interface Explanation {
   place: string | null;
   reason: string;
   change: string | null;
-  parts: { part: string; known: boolean; why: string }[];
+  commands: Part[];
+}
+
+/** A trial is asked about after it ran, if at all. */
+export function verdictOf(found: Explanation): string {
+  if (found.runs !== "try" || found.effect === "deny") return VERDICT[found.effect];
+  return found.effect === "ask" ? "Runs on trial, then asks a person" : "Runs on trial";
 }
 
 const DEBOUNCE_MS = 150;

@@ -81,7 +81,7 @@ function RunPane({ id, back }: { id: string; back: () => void }) {
         <span className={stopLook(data)}>{ended(data)}</span>
         <span className="mono">{data.model}</span>
         <span>{count(data.steps, "step")}</span>
-        <span>{dollars(data.cost)}</span>
+        {data.cost > 0 && <span>{dollars(data.cost)}</span>}
         <Time at={millis(data.began)} />
         <Link className="link right" href={`/calls?session=${encodeURIComponent(data.session)}`}>
           Its calls

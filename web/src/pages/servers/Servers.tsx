@@ -6,9 +6,10 @@ import { invalidate, useQuery } from "../../api/query";
 import { usePhone } from "../../state/phone";
 import { count } from "../../ui/format";
 import { Empty, Failed, Loading, toast } from "../../ui/states";
+import { Usage } from "../../ui/Usage";
 import { Visible } from "../../ui/Visible";
 import { Pins } from "./Pins";
-import { dotOf, type Server, type ServerDetail } from "./types";
+import { dotOf, wordLook, type Server, type ServerDetail } from "./types";
 
 export default function Servers({ params }: { params: { name?: string } }) {
   const { data, error, reload } = useQuery<{ servers: Server[] }>("/servers");
@@ -42,9 +43,11 @@ export default function Servers({ params }: { params: { name?: string } }) {
                   <span className={`dot ${dotOf(server)}`} aria-hidden />
                   <span className="b">{server.name}</span>
                   <span className="dim sm">{server.transport}</span>
-                  <span className={`right sm ${dotOf(server) === "ok" ? "dim" : "amber b"}`}>{server.word}</span>
+                  <span className={`right sm ${wordLook(server)}`}>{server.word}</span>
                 </div>
-                <div className="row sm dim num mt4">{count(server.tools, "tool")}</div>
+                <div className="sm dim num mt4">
+                  {count(server.tools, "tool")}. <Usage by="server" name={server.name} />
+                </div>
               </Link>
             </li>
           ))}
@@ -82,7 +85,7 @@ function ServerPane({ name, back }: { name: string; back: () => void }) {
       <div className="row wrap gap12">
         <span className={`dot ${dotOf(data)}`} aria-hidden />
         <h2 className="tl">{data.name}</h2>
-        <span className={dotOf(data) === "ok" ? "mid" : "amber b"}>{data.word}</span>
+        <span className={wordLook(data)}>{data.word}</span>
         <span className="right row">
           {data.word === "login needed" && (
             <button className="bt sm prim" onClick={() => void logIn()}>
@@ -120,6 +123,7 @@ function Facts({ server }: { server: ServerDetail }) {
       ),
     ],
     ["Tools", count(server.tools, "tool")],
+    ["Last 7 d", <Usage key="usage" by="server" name={server.name} />],
     ["Configured in", server.file && <span className="mono sm">{server.file}</span>],
     ["Problem", server.problem && <span className="orange">{server.problem}</span>],
     ["Found", server.problems.length > 0 && server.problems.join("; ")],

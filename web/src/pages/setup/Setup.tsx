@@ -84,29 +84,29 @@ function Doctor() {
           <header>
             <h2>To do</h2>
           </header>
-          <table className="tbl">
-            <tbody>
-              {open.map((check) => (
-                <tr key={check.area + check.name}>
-                  <td className="w24">
-                    <CheckSign state={check.state} />
-                  </td>
-                  <td className="b">{check.name}</td>
-                  <td className="mid">
+          <ul className="todo">
+            {open.map((check) => (
+              <li key={check.area + check.name}>
+                <CheckSign state={check.state} />
+                <div>
+                  <span className="b">{check.name}</span> <span className="dim sm">{check.area}</span>
+                  <p className="mid">
                     <Prose text={check.found} />
-                  </td>
-                  <td>
-                    {check.fix && (
-                      <span className="row">
-                        <span className="mid sm wrapx">{check.fix}</span>
-                        <Copy text={check.fix} label={`Copy the fix for ${check.name}`} />
-                      </span>
+                  </p>
+                </div>
+                {check.fix && (
+                  <div className="row sm mid">
+                    <span className="wrapx">
+                      <Prose text={check.fix} />
+                    </span>
+                    {commandIn(check.fix) && (
+                      <Copy text={commandIn(check.fix)} label={`Copy the command for ${check.name}`} />
                     )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+                  </div>
+                )}
+              </li>
+            ))}
+          </ul>
         </section>
       )}
       <div className="g2 mt16">
@@ -125,11 +125,13 @@ function Doctor() {
   );
 }
 
+const commandIn = (text: string) => /`([^`]+)`/.exec(text)?.[1] ?? "";
+
 function Area({ name, checks }: { name: string; checks: Check[] }) {
   return (
     <section className="card">
       <header>
-        <h2>{name}</h2>
+        <h2 className="first-upper">{name}</h2>
         <span className="right dim sm">
           {checks.filter((check) => check.state === "ok").length} of {checks.length} fine
         </span>

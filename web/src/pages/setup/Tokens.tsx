@@ -46,6 +46,18 @@ export function Tokens() {
   );
 }
 
+const BROWSERS = [/(Edg)e?\//, /(Firefox)\//, /(Chrom)(?:e|ium)\//, /(Safari)\//];
+const BROWSER_NAMES: Record<string, string> = { Edg: "Edge", Chrom: "Chrome" };
+const SYSTEMS = /Android|iPhone|iPad|Windows|Mac OS X|Linux/;
+
+/** A browser by its user agent, whose whole text is the cell's title. */
+function browserName(agent: string): string {
+  const found = BROWSERS.map((each) => each.exec(agent)?.[1]).find(Boolean);
+  const name = found ? (BROWSER_NAMES[found] ?? found) : "A browser";
+  const system = SYSTEMS.exec(agent)?.[0].replace("Mac OS X", "macOS");
+  return system ? `${name} on ${system}` : name;
+}
+
 function Row({ token }: { token: Token }) {
   const revoke = async () => {
     try {
@@ -60,8 +72,7 @@ function Row({ token }: { token: Token }) {
   return (
     <tr>
       <td className="b cutx" title={token.name}>
-        {token.kind === "session" ? "Browser" : token.name || token.id.slice(0, 8)}
-        {token.kind === "session" && <div className="dim xs cut">{token.name}</div>}
+        {token.kind === "session" ? browserName(token.name) : token.name || token.id.slice(0, 8)}
         <div className="only-phone dim xs wrapx">{`${token.user}: ${token.scopes.join(", ")}`}</div>
       </td>
       <td className="np">{token.user}</td>

@@ -5,12 +5,13 @@ import { Validator, type Schema } from "@cfworker/json-schema";
 import { IconArrowLeft, IconPlayerPlay } from "@tabler/icons-react";
 import { post, Problem } from "../../api/client";
 import { useQuery } from "../../api/query";
+import { Usage } from "../../ui/Usage";
 import { int } from "../../ui/format";
-import { Danger, Decided, VERDICT } from "../../ui/signs";
+import { Danger, Decided } from "../../ui/signs";
 import { Failed, Loading, toast } from "../../ui/states";
 import { Visible } from "../../ui/Visible";
 import { Layers } from "../policy/Layers";
-import { useExplain, type Explanation } from "../policy/useExplain";
+import { useExplain, verdictOf, type Explanation } from "../policy/useExplain";
 import { ArgumentForm, type FieldError } from "./ArgumentForm";
 import type { ToolDetail } from "./types";
 import s from "./Tools.module.css";
@@ -55,7 +56,7 @@ function Tool({ tool, back }: { tool: ToolDetail; back: () => void }) {
         <Visible text={tool.description} />
       </p>
       <p className="dim sm mt8 num">
-        {int(tool.tokens)} tokens in every prompt that offers it.{" "}
+        {int(tool.tokens)} tokens in every prompt that offers it. <Usage by="tool" name={tool.name} />{" "}
         <Link className="link" href={`/calls?tool=${encodeURIComponent(tool.name)}`}>
           See its calls
         </Link>
@@ -105,7 +106,7 @@ function Preview({ explained, errors }: { explained: Explanation | Problem | und
           <>
             <div className="row wrap gap12">
               <Decided effect={explained.effect}>
-                <b className="lgx">{VERDICT[explained.effect]}</b>
+                <b className="lgx">{verdictOf(explained)}</b>
               </Decided>
               <Danger level={explained.danger} />
             </div>
