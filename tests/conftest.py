@@ -12,6 +12,7 @@ from tests.memory_disk import memory_folder
 from tests.quick import Quick
 from tests.world import World
 
+pytest_plugins = ["tests.execution.workers.fixtures"]
 REAL_AGENTS = Path(__file__).parent / "real_agents"
 
 settings.register_profile("toolreeve", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import nats as nats_py
 import pytest
@@ -25,20 +23,6 @@ from toolreeve.execution.workers.wire import call_subject
 from toolreeve.runtime.remote import new_remote_executor
 
 LOOK = ProgramBounds(confinement=Confinement.LOOK)
-
-
-@pytest.fixture
-def nats(tmp_path: Path) -> Iterator[NatsServer]:
-    server = NatsServer(tmp_path / "nats").start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def fleet(tmp_path: Path, nats: NatsServer) -> Iterator[Fleet]:
-    made = Fleet(tmp_path, nats.url)
-    yield made
-    made.stop()
 
 
 def commands(fleet: Fleet) -> Toolreeve:

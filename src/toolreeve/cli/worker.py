@@ -59,8 +59,7 @@ async def _serve(pool: str, capacity: int, drain: float) -> int:
 
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, end)
-    urls = ", ".join(nats_settings(configuration).urls)
-    note(f"worker of pool {pool!r}, {count(capacity, 'call')} at once, NATS at {urls}")
+    note(f"worker of pool {pool!r}, {count(capacity, 'call')} at once, NATS at {nats_settings(configuration).place}")
     try:
         return await run_worker(configuration, pool, capacity=capacity, drain_seconds=drain, stop=stop, tell=note)
     except asyncio.CancelledError:

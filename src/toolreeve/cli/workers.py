@@ -31,16 +31,23 @@ def _list() -> int:
     configuration = current().configuration()
     found = asyncio.run(find_fleet(configuration))
     if current().json:
-        print_json(found.to_dict())
+        print_json(found)
         return ExitStatus.OK
     rows = [
-        (each.pool, each.name, each.state, f"{each.running}/{each.capacity}", each.version, format_time(each.since))
-        for each in found.workers
+        (
+            each["pool"],
+            each["name"],
+            each["state"],
+            f"{each['running']}/{each['capacity']}",
+            each["version"],
+            format_time(each["since"]),
+        )
+        for each in found["workers"]
     ]
     if rows:
         print_table(current(), COLUMNS, rows)
-    for pool, waiting in found.waiting.items():
-        if not any(each.pool == pool for each in found.workers):
+    for pool, waiting in found["waiting"].items():
+        if not any(each["pool"] == pool for each in found["workers"]):
             note(f"pool {pool!r} has no worker: start one with `toolreeve worker --pool {pool}`")
         if waiting:
             note(f"pool {pool!r}: {count(waiting, 'call')} waiting")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.core.action import Action
     from toolreeve.core.verdict import Verdict
-    from toolreeve.execution.workers.registry import FleetStatus
+    from toolreeve.execution.workers.registry import WorkerList
     from toolreeve.runtime.assembly import Assembly
     from toolreeve.runtime.policy_review import PolicyReview
     from toolreeve.upstream.server_spec import ServerSpec
@@ -52,7 +52,7 @@ class Internals:
         """The tools of MCP servers as first seen, and which have changed since."""
         return self._parts.upstream.pins
 
-    async def fleet(self) -> "FleetStatus | None":
+    async def fleet(self) -> "WorkerList | None":
         """The workers of this gateway; None if it has none. Raises ToolError(WORKER_UNAVAILABLE)."""
         if self._parts.remote is None:
             return None

@@ -13,7 +13,7 @@ from toolreeve.execution.executor import Executor
 from toolreeve.execution.limiters import Limiters
 from toolreeve.execution.workers.link import NatsLink, NatsSettings
 from toolreeve.execution.workers.pools import Pool, Pools
-from toolreeve.execution.workers.registry import FleetStatus, read_fleet
+from toolreeve.execution.workers.registry import WorkerList, read_fleet
 from toolreeve.execution.workers.remote import RemoteExecutor, ReportTo
 from toolreeve.execution.workers.signing import PoolKey, read_key
 
@@ -50,7 +50,7 @@ def share_limiters(limiters: Limiters, remote: RemoteExecutor) -> Limiters:
     )
 
 
-async def find_fleet(configuration: Configuration) -> FleetStatus:
+async def find_fleet(configuration: Configuration) -> WorkerList:
     """The workers of the configured pools. Raises ToolError(WORKER_UNAVAILABLE)."""
     pools = list(configuration.settings.workers.pools)
     link = NatsLink(nats_settings(configuration), name="toolreeve")

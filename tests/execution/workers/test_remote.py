@@ -5,12 +5,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import nats as nats_py
 import pytest
 
-from tests.execution.workers.fleet import SECRET, Fleet
+from tests.execution.workers.fleet import POOL, SECRET, Fleet
 from tests.execution.workers.nats_server import NatsServer, free_port
 from toolreeve.core.errors import ErrorCode, ToolreeveError
 from toolreeve.execution.workers.signing import new_key, read_key
+from toolreeve.execution.workers.wire import encode_refusal, stream_of
 
 
 async def test_a_call_runs_on_a_worker_and_its_result_comes_back(fleet: Fleet) -> None:
@@ -135,10 +137,7 @@ async def test_a_caller_is_told_at_once_that_a_pool_has_no_worker(fleet: Fleet) 
         fleet.start_worker()
         result = await calling
 
-    assert said == (
-        "pool 'build' has no worker; waiting up to 20 s (workers.queue_timeout):"
-        " `toolreeve worker --pool build` starts one"
-    )
+    assert said == "pool 'build' has no worker: start one with `toolreeve worker --pool build`"
     assert result.success
 
 
@@ -170,13 +169,45 @@ async def test_a_worker_that_drains_loses_no_call(fleet: Fleet) -> None:
 
 
 async def test_a_call_that_no_worker_takes_has_not_run(fleet: Fleet) -> None:
-    async with fleet.gateway(queue_timeout=1.0) as reeve:
+    async with fleet.gateway(queue_timeout=2.5) as reeve:
         result = await reeve.call("once", number=1)
 
     assert result.error is not None
     assert result.error.code is ErrorCode.WORKER_UNAVAILABLE
-    assert "within 1 s (workers.queue_timeout)" in result.error.message
+    assert "within 2.5 s (workers.queue_timeout); pool 'build' has no worker: start one" in result.error.message
     assert fleet.effects("once.log") == []
+
+
+async def test_a_busy_pool_says_that_it_is_busy(fleet: Fleet) -> None:
+    fleet.start_worker("--capacity", "1")
+    async with fleet.gateway(queue_timeout=4.0) as reeve:
+        first = asyncio.create_task(reeve.call("once", number=1, seconds=6.0))
+        await asyncio.to_thread(fleet.wait_for, lambda: fleet.effects("once.log") == [1])
+        second = await reeve.call("once", number=2)
+        assert (await first).success
+
+    assert second.error is not None
+    assert "the workers of pool 'build' are busy: 1 of 1 calls run" in second.error.message
+
+
+async def test_a_worker_that_had_leave_is_not_believed_that_nothing_ran(fleet: Fleet, nats: NatsServer) -> None:
+    hostile = await nats_py.connect(nats.url)
+    try:
+        async with fleet.gateway() as reeve:
+            await reeve.internals.fleet()
+            pull = await hostile.jetstream().pull_subscribe_bind(POOL, stream_of("once", POOL))
+            calling = asyncio.create_task(reeve.call("once", number=1))
+            (message,) = await pull.fetch(1, timeout=10)
+            reply = (message.headers or {})["Toolreeve-Reply"]
+            assert (await hostile.request(f"{reply}.begin.evil")).data == b"+"
+            await hostile.publish(f"{reply}.result.evil.0.1", encode_refusal("nothing ran"))
+            result = await calling
+    finally:
+        await hostile.close()
+
+    assert result.error is not None
+    assert result.error.code is ErrorCode.WORKER_LOST
+    assert "refused once after it had leave to run it; outcome unknown" in result.error.message
 
 
 async def test_a_full_queue_refuses_further_calls(fleet: Fleet) -> None:

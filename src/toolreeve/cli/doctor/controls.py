@@ -180,6 +180,11 @@ def check_serve(_: Options, found: "Configuration") -> Iterator[Check]:
     elif running is not None:
         other = f"runs at {running.url}: version {running.version}, this program is {__version__}"
         yield Check("server", "toolreeve serve", Status.WARN, other, fix="restart `toolreeve serve`")
+    if found.settings.state.url:
+        shared = bool(found.settings.mcp.state_key)
+        what = "MCP sessions and answers go on" if shared else "no MCP session or answer goes on"
+        fix = "" if shared else "set mcp.state_key to one secret for all gateways"
+        yield Check("control", "several gateways", Status.OK if shared else Status.WARN, f"{what} elsewhere", fix=fix)
 
 
 def check_workers(_: Options, found: "Configuration") -> Iterator[Check]:
@@ -191,11 +196,11 @@ def check_workers(_: Options, found: "Configuration") -> Iterator[Check]:
     from toolreeve.runtime.remote import find_fleet
 
     fleet = asyncio.run(find_fleet(found))
-    yield Check("workers", "nats", Status.OK, f"{fleet.nats}; limits are {found.settings.workers.limits}")
+    yield Check("workers", "nats", Status.OK, f"{fleet['nats']}; limits are {found.settings.workers.limits}")
     for pool in pools:
-        here = [each for each in fleet.workers if each.pool == pool]
-        others = sorted({each.version for each in here} - {__version__})
-        text = f"{count(len(here), 'worker')}, {count(fleet.waiting[pool], 'call')} waiting"
+        here = [each for each in fleet["workers"] if each["pool"] == pool]
+        others = sorted({each["version"] for each in here} - {__version__})
+        text = f"{count(len(here), 'worker')}, {count(fleet['waiting'][pool], 'call')} waiting"
         if not here:
             yield Check("workers", pool, Status.WARN, text, fix=f"start `toolreeve worker --pool {pool}`")
         elif others:

@@ -1,34 +1,15 @@
 """Registry of workers: who serves which pool, as they say themselves."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
 
 from toolreeve.execution.workers.link import NatsLink
 from toolreeve.execution.workers.wire import DELIVERIES, REGISTRY, stream_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetStatus:
-    """`waiting` are the calls that no worker has taken yet, by pool."""
-
-    nats: str
-    workers: Sequence["WorkerStatus"]
-    waiting: Mapping[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"nats": self.nats, "workers": [each.to_dict() for each in self.workers], "waiting": dict(self.waiting)}
-
-
-async def read_fleet(link: NatsLink, pools: Sequence[str]) -> FleetStatus:
-    """Raises ToolError(WORKER_UNAVAILABLE)."""
-    found = await list_workers(link)
-    return FleetStatus(nats=link.settings.place, workers=found, waiting=await _count_waiting(link, pools))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerStatus:
+class WorkerRow(TypedDict):
     """`state` is `ready` or `draining`; a worker that says nothing for a while is no longer listed."""
 
     name: str
@@ -41,11 +22,32 @@ class WorkerStatus:
     running: int
     since: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+
+class WorkerList(TypedDict):
+    """`nats` is where they are reached, empty if no pools are configured; `waiting` are the calls that no worker has
+    taken yet, by pool."""
+
+    nats: str
+    workers: list[WorkerRow]
+    waiting: dict[str, int]
 
 
-async def list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
+async def read_fleet(link: NatsLink, pools: Sequence[str]) -> WorkerList:
+    """Raises ToolError(WORKER_UNAVAILABLE)."""
+    found = await _list_workers(link)
+    return WorkerList(nats=link.settings.place, workers=found, waiting=await _count_waiting(link, pools))
+
+
+async def explain_wait(link: NatsLink, pool: str) -> str:
+    """Why no worker takes a call of this pool. Raises ToolError(WORKER_UNAVAILABLE)."""
+    ready = [each for each in await _list_workers(link) if each["pool"] == pool and each["state"] == "ready"]
+    if not ready:
+        return f"pool {pool!r} has no worker: start one with `toolreeve worker --pool {pool}`"
+    running, capacity = sum(each["running"] for each in ready), sum(each["capacity"] for each in ready)
+    return f"the workers of pool {pool!r} are busy: {running} of {capacity} calls run"
+
+
+async def _list_workers(link: NatsLink) -> list[WorkerRow]:
     """By pool and name. Raises ToolError(WORKER_UNAVAILABLE)."""
     from nats.js.errors import BucketNotFoundError, KeyNotFoundError, NoKeysError
 
@@ -53,10 +55,10 @@ async def list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
         bucket = await link.jetstream.key_value(REGISTRY)
         keys = await bucket.keys()
     except (NoKeysError, BucketNotFoundError):
-        return ()
+        return []
     except Exception as problem:
         raise link.unavailable(str(problem) or type(problem).__name__) from None
-    found: list[WorkerStatus] = []
+    found: list[WorkerRow] = []
     for key in sorted(keys):
         try:
             entry = await bucket.get(key)
@@ -66,11 +68,10 @@ async def list_workers(link: NatsLink) -> Sequence[WorkerStatus]:
     return found
 
 
-def _read(key: str, content: bytes) -> WorkerStatus:
+def _read(key: str, content: bytes) -> WorkerRow:
     pool, _, name = key.partition(".")
-    told = json.loads(content)
-    shown = {each: told.get(each) for each in ("host", "pid", "version", "state", "capacity", "running", "since")}
-    return WorkerStatus(name=name, pool=pool, **shown)
+    told = {**json.loads(content), "name": name, "pool": pool}
+    return {each: told.get(each) for each in WorkerRow.__annotations__}  # type: ignore[return-value]  # as it said
 
 
 async def _count_waiting(link: NatsLink, pools: Sequence[str]) -> dict[str, int]:

@@ -23,7 +23,7 @@ from toolreeve.core.trial import Confinement, TrialImpossible
 from toolreeve.execution.executor import GRACE, Executor
 from toolreeve.execution.workers.link import NatsLink, NatsSettings
 from toolreeve.execution.workers.pools import Pool, Pools
-from toolreeve.execution.workers.registry import list_workers
+from toolreeve.execution.workers.registry import explain_wait
 from toolreeve.execution.workers.wire import (
     ONCE,
     REPEAT,
@@ -45,8 +45,8 @@ PUBLISH_PAUSE = 0.2
 PUBLISH_LIMIT = 15.0
 """A cluster without a leader finds one within that time."""
 PROBE_SECONDS = 1.0
-LOOK_SECONDS = 1.0
-"""A call that nobody has begun by then looks for the workers of its pool."""
+NOTICE_SECONDS = 1.0
+"""A call that nobody begins for so long tells its caller what it waits for."""
 FULL = 10_077
 """JetStream's code for a subject that holds as many messages as it may."""
 
@@ -56,7 +56,8 @@ ReportTo = Callable[[Action], Callable[[str], None] | None]
 
 @dataclass(slots=True, eq=False)
 class _Execution:
-    """One call on its way. `holder` is the delivery that was given leave, or that last began."""
+    """One call on its way. `holder` is the delivery that was given leave, or that last began; `waits` says why there is
+    none yet."""
 
     id: str
     pool: Pool
@@ -66,6 +67,8 @@ class _Execution:
     progress: Callable[[str], None]
     result: asyncio.Future[bytes]
     envelope: SignedCall
+    until: float
+    waits: str = ""
     holder: str = ""
     copies: int = 0
     place: tuple[str, int] | None = None
@@ -112,6 +115,8 @@ class RemoteExecutor:
         self._running: dict[str, _Execution] = {}
         self._places: dict[tuple[str, int], _Execution] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._seen_waits: dict[str, tuple[float, str]] = {}
+        self._looking = asyncio.Lock()
         self._connecting = asyncio.Lock()
         self._is_connected = False
 
@@ -159,6 +164,8 @@ class RemoteExecutor:
         try:
             return decode_result(content, meta)
         except CallRefused as refusal:
+            if execution.kind == ONCE and execution.holder:
+                raise self._lost(execution, f"refused {execution.tool} after it had leave to run it") from None
             raise self._unavailable(execution, f"a worker refused the call: {refusal}") from None
 
     def _new_execution(self, action: Action, meta: Meta, bounds: ProgramBounds, pool: Pool) -> _Execution:
@@ -167,6 +174,7 @@ class RemoteExecutor:
         attempts, pause = (1, 0.0) if limits.retry is None else (limits.retry.attempts, limits.retry.max_delay)
         kind = REPEAT if action.read_only or action.spec.idempotent else ONCE
         number = os.urandom(8).hex()
+        loop = asyncio.get_running_loop()
         envelope = seal(
             new_remote_call(action, meta, bounds, timeout=seconds, version=self._version),
             pool.keys[0],
@@ -182,11 +190,12 @@ class RemoteExecutor:
             tool=action.spec.name,
             allowed=attempts * (seconds + GRACE + pause),
             progress=self._progress(action) or silent,
-            result=asyncio.get_running_loop().create_future(),
+            result=loop.create_future(),
             envelope=envelope,
+            until=loop.time() + self._settings.queue_timeout,
         )
         self._running[number] = execution
-        execution.arm(min(LOOK_SECONDS, self._settings.queue_timeout), partial(self._look_for_workers, execution))
+        execution.arm(min(NOTICE_SECONDS, self._settings.queue_timeout), partial(self._wait, execution))
         return execution
 
     def _forget(self, execution: _Execution) -> None:
@@ -230,24 +239,29 @@ class RemoteExecutor:
     def _full(self) -> str:
         return f"{self._settings.queue_limit} calls wait already (workers.queue_limit)"
 
-    def _look_for_workers(self, execution: _Execution) -> None:
-        execution.arm(max(self._settings.queue_timeout - LOOK_SECONDS, 0.0), partial(self._expire, execution))
-        self._spawn(self._report_absence(execution))
-
-    async def _report_absence(self, execution: _Execution) -> None:
-        """Tell the caller and the log if nobody is there who could take the call."""
-        pool = execution.pool.name
-        with contextlib.suppress(ToolError):  # NATS does not answer: the timer says so
-            if not any(each.pool == pool for each in await list_workers(self.link)):
-                patience = f"waiting up to {self._settings.queue_timeout:g} s (workers.queue_timeout)"
-                text = f"pool {pool!r} has no worker; {patience}: `toolreeve worker --pool {pool}` starts one"
-                logger.warning("%s", text)
-                execution.progress(text)
-
-    def _expire(self, execution: _Execution) -> None:
-        """Nobody began the call in time. Without leave, nothing of it can run any more."""
+    def _wait(self, execution: _Execution) -> None:
+        """Nobody has begun the call. Without leave, nothing of it can run any more once it is given up."""
+        left = execution.until - asyncio.get_running_loop().time()
+        if left > 0:
+            execution.arm(min(NOTICE_SECONDS, left), partial(self._wait, execution))
+            self._spawn(self._tell_wait(execution))
+            return
         waited = f"no worker took the call within {self._settings.queue_timeout:g} s (workers.queue_timeout)"
-        execution.fail(self._unavailable(execution, waited))
+        execution.fail(self._unavailable(execution, f"{waited}; {execution.waits}" if execution.waits else waited))
+
+    async def _tell_wait(self, execution: _Execution) -> None:
+        """One look at the registry serves all calls that wait for the pool."""
+        pool = execution.pool.name
+        now = asyncio.get_running_loop().time()
+        async with self._looking:
+            if now - self._seen_waits.get(pool, (-NOTICE_SECONDS, ""))[0] >= NOTICE_SECONDS:
+                with contextlib.suppress(ToolError):  # the call itself finds that NATS is away
+                    self._seen_waits[pool] = (now, await explain_wait(self.link, pool))
+                    logger.warning("a call waits: %s", self._seen_waits[pool][1])
+        _, why = self._seen_waits.get(pool, (0.0, ""))
+        if why != execution.waits and not execution.holder and not execution.result.done():
+            execution.waits = why
+            execution.progress(why)
 
     def _unavailable(self, execution: _Execution, why: str) -> ToolError:
         message = f"pool {execution.pool.name!r}: {why}; nothing ran. `toolreeve workers` lists the workers"
@@ -314,10 +328,13 @@ class RemoteExecutor:
                 self._spawn(self._control(execution, "probe"))
 
     def _lose(self, execution: _Execution) -> None:
+        execution.fail(self._lost(execution, f"that ran {execution.tool} is gone"))
+
+    def _lost(self, execution: _Execution, what: str) -> ToolError:
         again = execution.kind == REPEAT
         advice = "it may be called again" if again else "it is not run again: check what it did first"
-        message = f"the worker of pool {execution.pool.name!r} that ran {execution.tool} is gone; outcome unknown"
-        execution.fail(ToolError(ErrorCode.WORKER_LOST, f"{message}; {advice}", retryable=again))
+        message = f"the worker of pool {execution.pool.name!r} {what}; outcome unknown; {advice}"
+        return ToolError(ErrorCode.WORKER_LOST, message, retryable=again)
 
     async def _cancel(self, execution: _Execution) -> None:
         await self._control(execution, "cancel")

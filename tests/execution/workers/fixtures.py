@@ -1,4 +1,4 @@
-"""A NATS server for a test module, and fleets of workers on it."""
+"""Fixtures of all tests with workers: a NATS server, and a fleet on it."""
 
 from collections.abc import Iterator
 from pathlib import Path
