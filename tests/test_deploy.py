@@ -36,6 +36,7 @@ GATEWAY_KEY, WORKER_KEY = new_key("ed25519")
 SECRETS = {
     "POSTGRES_PASSWORD": "pw",
     "GATEWAY_TOKEN": "token-of-the-gateway",
+    "MCP_STATE_KEY": "0" * 64,
     "NATS_GATEWAY_PASSWORD": "pw-gateway",
     "NATS_WORKER_BUILD_PASSWORD": "pw-worker",
     "BUILD_KEY": GATEWAY_KEY,

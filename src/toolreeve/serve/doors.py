@@ -30,7 +30,7 @@ from toolreeve.serve.event_feed import EventFeed
 from toolreeve.serve.limits import ServerLimits
 from toolreeve.serve.login import Login
 from toolreeve.serve.mcp.door import new_handlers
-from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews
+from toolreeve.serve.mcp.http import McpHttpDoor, ToolViews, new_session_seal
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL
 from toolreeve.serve.oidc import START as OIDC_START
 from toolreeve.serve.oidc import OidcLogin, OidcSettings
@@ -61,7 +61,7 @@ async def new_application(
 ) -> AsyncIterator[Application]:
     """For a started runtime. `inbox` is its channel to the console."""
     handlers = new_handlers(reeve)
-    mcp = McpHttpDoor(handlers, views, limits.sessions)
+    mcp = McpHttpDoor(handlers, views, limits.sessions, seal=new_session_seal(reeve.configuration))
     feed = EventFeed(reeve.audit, reeve.bus, reeve.approvals)
     services = ApiServices(
         reeve=reeve,

@@ -1,12 +1,17 @@
-"""A new session replaces its owner's oldest idle one, never one of another owner."""
+"""Sessions replace their owner's oldest idle one, and go on at another gateway with the same key."""
 
-from contextlib import AsyncExitStack
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import httpx2
 
 from tests.serve.mcp.http_server import HttpTestServer, serving
 from tests.serve.mcp.test_http import ADA, BOB, HELLO, LEGACY, bearer, open_session
 from tests.world import World
+from toolreeve.serve.mcp.request_state import Seal
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
 PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
@@ -16,9 +21,9 @@ async def opened(server: HttpTestServer, token: dict[str, str]) -> httpx2.Respon
     return await server.client.post(server.url, json=INITIALIZE, headers=LEGACY | bearer(token))
 
 
-async def is_open(server: HttpTestServer, session: str, token: dict[str, str]) -> bool:
+async def is_open(server: HttpTestServer, session: str, token: dict[str, str], number: int = 2) -> bool:
     shown = LEGACY | bearer(token) | {"mcp-session-id": session}
-    return (await server.client.post(server.url, json=PING, headers=shown)).status_code == 200
+    return (await server.client.post(server.url, json=PING | {"id": number}, headers=shown)).status_code == 200
 
 
 async def test_a_token_that_opens_session_after_session_ends_only_its_own(world: World) -> None:
@@ -77,3 +82,77 @@ async def test_a_session_that_cannot_be_opened_takes_no_place(world: World) -> N
 
         assert len(server.door.sessions) == 0
         assert (await opened(server, ADA)).status_code == 200
+
+
+READ = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "a"}}}
+
+
+@asynccontextmanager
+async def two_gateways(world: World, **limits: Any) -> AsyncIterator[tuple[HttpTestServer, HttpTestServer]]:
+    """With one record, as gateways with one database have it, and one key."""
+    seal = Seal([b"k" * 32], now=time.time)
+    async with (
+        serving(world.reeve(), tokens=[ADA, BOB], limits=limits, seal=seal) as one,
+        serving(world.reeve(), tokens=[ADA, BOB], limits=limits, seal=seal) as other,
+    ):
+        yield one, other
+
+
+async def test_a_session_goes_on_at_another_gateway_as_the_same_session(world: World) -> None:
+    (world.workspace / "a").write_text("found")
+    async with two_gateways(world) as gateways:
+        session = await open_session(gateways[0], bearer(ADA))
+        shown = LEGACY | bearer(ADA) | {"mcp-session-id": session}
+        answers = [await each.client.post(each.url, json=READ, headers=shown) for each in (*gateways, *gateways)]
+        records = await gateways[0].reeve.audit.recent(last_n=4, filters={})
+
+    assert [("found" in each.text, each.status_code) for each in answers] == [(True, 200)] * 4
+    assert len({record["session"] for record in records}) == 1
+
+
+async def test_requests_that_come_at_once_open_a_session_once(world: World) -> None:
+    async with two_gateways(world, max_sessions_per_token=1) as (one, other):
+        session = await open_session(one, bearer(ADA))
+        found = await asyncio.gather(*(is_open(other, session, ADA, number) for number in range(8)))
+
+        assert found == [True] * 8
+        assert len(other.door.sessions) == 1
+
+
+async def test_a_session_goes_on_only_for_its_owner_and_unaltered(world: World) -> None:
+    async with two_gateways(world) as (one, other):
+        session = await open_session(one, bearer(ADA))
+        altered = ("A" if session[40] != "A" else "B").join((session[:40], session[41:]))
+
+        assert not await is_open(other, session, BOB)
+        assert not await is_open(other, altered, ADA)
+        assert not await is_open(other, "0" * 32, ADA)
+        assert await is_open(other, session, ADA)
+
+
+async def test_a_session_that_its_client_ended_stays_ended(world: World) -> None:
+    async with two_gateways(world) as (one, other):
+        session = await open_session(one, bearer(ADA))
+        assert await is_open(other, session, ADA)
+        await other.client.delete(other.url, headers=LEGACY | bearer(ADA) | {"mcp-session-id": session})
+
+        assert not await is_open(other, session, ADA)
+
+
+async def test_a_session_that_went_on_counts_at_its_new_gateway(world: World) -> None:
+    async with two_gateways(world, max_sessions_per_token=2) as (one, other):
+        first, second, third = [await open_session(one, bearer(ADA)) for _ in range(3)]
+        assert [await is_open(other, each, ADA) for each in (first, second, third)] == [True] * 3
+
+        assert len(other.door.sessions) == 2
+
+
+async def test_a_handshake_that_is_too_long_for_an_id_opens_a_session_here(world: World) -> None:
+    name = {"name": "n" * 8_000, "version": "1"}
+    opening = INITIALIZE | {"params": HELLO | {"clientInfo": name}}
+    async with two_gateways(world) as (one, other):
+        answer = await one.client.post(one.url, json=opening, headers=LEGACY | bearer(ADA))
+        session = answer.headers["mcp-session-id"]
+
+        assert await is_open(one, session, ADA)
+        assert not await is_open(other, session, ADA)

@@ -64,6 +64,11 @@ def find_session(headers: Iterable[Header], connection: SessionConnection, crede
     return ClientSession(_session_id(_ISSUED, key, credential), (offer,))
 
 
+def legacy_session(number: str, credential: Credential) -> str:
+    """The session of a client with this Mcp-Session-Id, at whichever gateway."""
+    return _session_id(_ISSUED, number.encode(), credential)
+
+
 def is_issued(session: str) -> bool:
     """Whether we named the session, for one client instance that may outlive this process."""
     return session.startswith(_ISSUED) and not session.startswith(_NAMED)

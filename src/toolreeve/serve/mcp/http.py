@@ -4,11 +4,12 @@ Access is checked before this is reached. A session belongs to the credential th
 this credential may see.
 """
 
+import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -23,11 +24,16 @@ from toolreeve.serve.limits import Quota
 from toolreeve.serve.mcp.client_session import find_session
 from toolreeve.serve.mcp.fast_path import FastPath
 from toolreeve.serve.mcp.handlers import Handlers
+from toolreeve.serve.mcp.input_required import configured_keys
+from toolreeve.serve.mcp.request_state import Seal
 from toolreeve.serve.mcp.responses import KEEPALIVE_SECONDS
 from toolreeve.serve.mcp.sdk_server import CREDENTIAL, SESSION, new_server
-from toolreeve.serve.mcp.sessions import Sessions
+from toolreeve.serve.mcp.sessions import SESSION_LIFETIME, Sessions
 from toolreeve.serve.mcp.tool_view import ToolView
 from toolreeve.serve.tokens import AccessScope, Credential
+
+if TYPE_CHECKING:
+    from toolreeve.config import Configuration
 
 SESSION_IDLE_SECONDS = 30 * 60.0
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -80,8 +86,15 @@ def _role(credential: Credential) -> Role:
     return credential.principal.role if AccessScope.CALL in credential.scopes else Role.VIEWER
 
 
+def new_session_seal(configuration: "Configuration") -> Seal | None:
+    """For sessions that go on at another gateway; None where none shares the state and the key."""
+    if not configuration.settings.state.url or not (keys := configured_keys(configuration)):
+        return None
+    return Seal(keys, now=time.time, lifetime=SESSION_LIFETIME)
+
+
 class McpHttpDoor:
-    """An ASGI application. The scope holds the credential of the request."""
+    """An ASGI application. The scope holds the credential of the request. `seal` is shared with the other gateways."""
 
     def __init__(
         self,
@@ -91,6 +104,7 @@ class McpHttpDoor:
         *,
         idle: float = SESSION_IDLE_SECONDS,
         keepalive: float = KEEPALIVE_SECONDS,
+        seal: Seal | None = None,
     ) -> None:
         self._views = views
         self.sessions = Sessions(
@@ -99,6 +113,7 @@ class McpHttpDoor:
             session_idle_timeout=idle,
             max_request_body_size=MAX_BODY_BYTES,
             quota=sessions,
+            seal=seal,
         )
         self._fast = FastPath(handlers, views.of, keepalive)
 

@@ -28,6 +28,7 @@ from toolreeve.serve.mcp.request_context import RequestContext
 from toolreeve.serve.mcp.request_state import LIFETIME, BadState, RequestState, Seal, check_keys, load_keys
 
 if TYPE_CHECKING:
+    from toolreeve.config import Configuration
     from toolreeve.runtime.toolreeve import Toolreeve
 
 KEY = "approval"
@@ -64,12 +65,16 @@ WAIT_TOOL: Mapping[str, Any] = {
 }
 
 
+def configured_keys(configuration: "Configuration") -> list[bytes]:
+    """Raises ConfigError for an invalid one."""
+    revealed = [configuration.reveal(key, key="mcp.state_key") for key in configuration.settings.mcp.state_key]
+    return check_keys(revealed, source="mcp.state_key")
+
+
 def new_input_required(reeve: "Toolreeve") -> "InputRequired":
     """With the configured keys. Raises ConfigError for an invalid one."""
-    configuration = reeve.configuration
-    revealed = [configuration.reveal(key, key="mcp.state_key") for key in configuration.settings.mcp.state_key]
-    keys = check_keys(revealed, source="mcp.state_key")
-    directory = Path(configuration.settings.state.dir)
+    keys = configured_keys(reeve.configuration)
+    directory = Path(reeve.configuration.settings.state.dir)
     return InputRequired(
         lambda: Seal(keys or load_keys(directory), now=time.time), reeve.approvals.store, now=time.time
     )

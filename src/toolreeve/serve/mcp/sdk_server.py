@@ -15,6 +15,7 @@ from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND, methods
 
 from toolreeve.core.call import new_id
 from toolreeve.core.mcp import Era, PeerError
+from toolreeve.serve.mcp.client_session import legacy_session
 from toolreeve.serve.mcp.encoding import writable, write
 from toolreeve.serve.mcp.handlers import Handlers
 from toolreeve.serve.mcp.notification_queue import NotificationQueue
@@ -105,7 +106,7 @@ class HandlersMiddleware:
         client = ClientInfo(
             view=self._view_of(credential),
             era=Era.LEGACY,
-            session=new_id(),
+            session=legacy_session(connection.session_id or new_id(), credential),
             principal=credential.principal,
             credential=credential.id,
         )
