@@ -3,14 +3,17 @@
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.record.entries import entry, opened
 from toolreeve.core.errors import ToolError
+from toolreeve.record import verify as verification
 from toolreeve.record.audit import Audit
 from toolreeve.record.chain import link
 from toolreeve.record.engine import StoreError
+from toolreeve.record.sqlite.chain import SqliteChain
 from toolreeve.record.store import Store
 from toolreeve.record.verify import SHOWN_PROBLEMS, Verification
 
@@ -279,3 +282,56 @@ def test_no_byte_can_move_from_one_field_to_the_next() -> None:
     ]
 
     assert len({part() for part in parts}) == 3
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (),
+        ("UPDATE audit SET body = '{}' WHERE seq = 7",),
+        ("DELETE FROM audit WHERE seq = 10",),
+        ("DELETE FROM audit WHERE seq BETWEEN 9 AND 12",),
+        ("DELETE FROM audit WHERE seq <= 11",),
+        ("DELETE FROM audit WHERE seq > 8",),
+        ("UPDATE audit SET seq = -5 WHERE seq = 10", "UPDATE audit SET hash = 'text' WHERE seq = 11"),
+        ("UPDATE audit SET seq = 500 WHERE seq = 10",),
+        ("UPDATE checkpoint SET seq = 1000000",),
+        ("DELETE FROM audit",),
+    ],
+)
+async def test_processes_find_together_what_one_walk_finds(
+    path: Path, monkeypatch: pytest.MonkeyPatch, statements: tuple[str, ...]
+) -> None:
+    tamper(path, *statements)
+    expect = "00" * 32
+    alone = await verify(path, expect)
+    monkeypatch.setattr(verification, "PARALLEL", 10)
+    monkeypatch.setattr(verification, "cores", lambda: 3)
+    seen: list[int] = []
+
+    store = Store(path, read_only=True)
+    await store.start()
+    together = await Audit(store).verify(expect=expect, progress=seen.append)
+    await store.close()
+
+    assert together == alone
+    assert len(seen) == 3
+    assert seen[-1] == alone.records
+
+
+async def test_a_record_that_was_archived_meanwhile_is_walked_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers of a file have snapshots of their own."""
+    alone = await verify(path)
+    monkeypatch.setattr(verification, "PARALLEL", 10)
+    monkeypatch.setattr(verification, "cores", lambda: 2)
+    reopener = SqliteChain.reopener
+
+    def archived_meanwhile(chain: SqliteChain) -> Any:
+        tamper(path, "DELETE FROM audit WHERE seq < 5")
+        return reopener(chain)
+
+    monkeypatch.setattr(SqliteChain, "reopener", archived_meanwhile)
+
+    assert await verify(path) == alone

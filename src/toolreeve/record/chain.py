@@ -8,7 +8,7 @@ both files can write a new history. Against that, keep the head hash elsewhere a
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -91,8 +91,16 @@ class ChainStore(Protocol):
     def append(self, rows: Sequence[Row], head: Head) -> None:
         """Add rows and move the checkpoint to `head`."""
 
-    def rows(self) -> Iterator[Sequence[StoredRow]]:
-        """Chunks of rows as plain bytes, whatever types tampering may have left, in order of their number."""
+    def rows(self, after: int | None = None, until: int | None = None) -> Iterator[Sequence[StoredRow]]:
+        """Chunks of rows as plain bytes, whatever types tampering may have left, in order of their number: those after
+        record `after`, up to `until`."""
+        ...
+
+    def head_at(self, seq: int) -> Head | None:
+        """The last record up to `seq`."""
+
+    def reopener(self) -> Callable[[], AbstractContextManager["ChainStore"]]:
+        """Opens the chain of this snapshot once more. It can be sent to another process."""
         ...
 
     def hash_at(self, seq: int) -> bytes | None:

@@ -6,7 +6,10 @@ from being checked.
 
 import hashlib
 import itertools
+import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +18,12 @@ from toolreeve.core import json
 from toolreeve.record import gaps
 from toolreeve.record.archive import base_of, split_base
 from toolreeve.record.chain import GENESIS, ChainError, ChainStore, Head, StoredRow, link
+from toolreeve.record.process import run_apart
 from toolreeve.record.witness import EarlierFile, Sighting, Untrusted, Witness
 
 SHOWN_PROBLEMS = 100
+PARALLEL = 200_000
+"""A record of so many entries is verified by as many processes as there are cores."""
 
 
 INTACT = "intact"
@@ -88,6 +94,15 @@ class Verification:
     def ok(self) -> bool:
         return not self.problems
 
+    def join(self, part: "Verification") -> None:
+        """Take over what a walk over the next records found."""
+        self.records += part.records
+        self.head = part.head
+        self.broken += part.broken
+        self.gaps |= part.gaps
+        self.accepted |= part.accepted
+        self.noted_repairs |= part.noted_repairs
+
     def add(self, problem: ChainProblem) -> None:
         self.state = max(self.state, problem.state, key=_WORSE.index)
         if len(self.problems) < SHOWN_PROBLEMS:
@@ -117,6 +132,7 @@ def verify_archive(rows: Iterable[Sequence[StoredRow]], *, heads: Container[byte
         chunks = iter(rows)
         found.base, first = split_base(next(chunks, ()))
         _walk(itertools.chain([first], chunks), found, None, None)
+        _settle(found)
     except ChainError as problem:
         found.add(ChainProblem(found.head.seq, f"the archive is damaged: {problem}"))
     _add_open_gaps(found)
@@ -137,8 +153,11 @@ def _verify(
     with chain.snapshot():
         stored = chain.stored_head()
         found.base = base_of(chain)
-        rows = chain.rows() if progress is None else _reporting(chain.rows(), progress)
-        seen = _walk(rows, found, stored, expect)
+        seen = _walk_ranges(chain, found, stored, expect, progress)
+        if seen is None:
+            rows = chain.rows() if progress is None else _reporting(chain.rows(), progress)
+            seen = _walk(rows, found, stored, expect)
+        _settle(found)
         _consult(chain, path, sighted, found)
     _compare(found, stored, seen)
     if expect is not None and expect not in seen.values():
@@ -213,8 +232,60 @@ def _walk(
                 seen[seq] = digest
             previous = digest
     found.head = Head(number, previous)
-    _settle(found)
     return seen
+
+
+def _walk_ranges(
+    chain: ChainStore,
+    found: Verification,
+    stored: Head | None,
+    expect: bytes | None,
+    progress: Callable[[int], None] | None,
+) -> dict[int, bytes] | None:
+    """As `_walk`, each range in a process of its own: what a walk knows after a record is in that record. None for a
+    record that is too short to gain by it, or if rows were moved to an archive meanwhile."""
+    count = cores()
+    total = stored.seq - found.base.seq if stored is not None and type(stored.seq) is int else 0
+    if count < 2 or total < PARALLEL:
+        return None
+    bounds = [found.base.seq + total * number // count for number in range(1, count)]
+    ranges = zip([None, *bounds], [*bounds, None], strict=True)
+    reopen = chain.reopener()
+    first = chain.first()
+    with ThreadPoolExecutor(count) as threads:
+        jobs = [threads.submit(run_apart, _walk_range, reopen, each, found.base, stored, expect) for each in ranges]
+        whole = Verification(base=found.base)
+        seen: dict[int, bytes] = {}
+        for job in jobs:
+            began, part, part_seen = job.result()
+            if began != first:
+                return None
+            whole.join(part)
+            seen |= part_seen
+            if progress is not None:
+                progress(whole.records)
+    found.join(whole)
+    return seen
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _walk_range(
+    reopen: Callable[[], AbstractContextManager[ChainStore]],
+    limits: tuple[int | None, int | None],
+    base: Head,
+    stored: Head | None,
+    expect: bytes | None,
+) -> tuple[int, Verification, dict[int, bytes]]:
+    """In another process: also the number of the first record there."""
+    low, high = limits
+    with reopen() as chain:
+        before = None if low is None else chain.head_at(low)
+        part = Verification(base=base if before is None else Head(max(before.seq, 0), before.hash))
+        seen = _walk(chain.rows(low, high), part, stored, expect)
+        return chain.first(), part, seen
 
 
 def _settle(found: Verification) -> None:

@@ -5,10 +5,13 @@ Whoever continues the chain has locked the checkpoint: numbers follow the order 
 
 import contextlib
 import json as lenient
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL
 
 from toolreeve.core import json
 from toolreeve.record.archive import rotations
@@ -56,6 +59,18 @@ def relink(entries: Sequence[Entry], last: int, before: bytes) -> bytes:
     return before
 
 
+_BOUNDS = {"after": " AND seq > %(after)s", "until": " AND seq <= %(until)s"}
+
+
+@contextlib.contextmanager
+def _reopened(url: str, snapshot: str, witness: str) -> Iterator["PostgresChain"]:
+    with psycopg.connect(url, autocommit=True) as raw:
+        chain = PostgresChain(raw, witness)
+        with chain.snapshot():
+            raw.execute(SQL("SET TRANSACTION SNAPSHOT {}").format(snapshot))
+            yield chain
+
+
 class PostgresChain:
     """`witness` is the name of this machine's witness; `head` is the checkpoint, if it is known already."""
 
@@ -88,12 +103,24 @@ class PostgresChain:
         self._one("UPDATE checkpoint SET seq = %s, hash = %s WHERE chain = 0 RETURNING 1", head.seq, head.hash)
         self.head = None
 
-    def rows(self) -> Iterator[Sequence[StoredRow]]:
+    def rows(self, after: int | None = None, until: int | None = None) -> Iterator[Sequence[StoredRow]]:
         columns = "seq, convert_to(call_id, 'UTF8'), convert_to(kind, 'UTF8'), body, hash"
+        bounds = {"after": after, "until": until}
+        wanted = "".join(condition for name, condition in _BOUNDS.items() if bounds[name] is not None)
         with self.raw.cursor(name="rows", binary=True) as cursor:
-            cursor.execute(f"SELECT {columns} FROM audit WHERE chain = 0 ORDER BY seq")  # noqa: S608
+            cursor.execute(f"SELECT {columns} FROM audit WHERE chain = 0{wanted} ORDER BY seq", bounds)  # noqa: S608
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
+
+    def head_at(self, seq: int) -> Head | None:
+        row = self._one("SELECT seq, hash FROM audit WHERE seq <= %s ORDER BY seq DESC LIMIT 1", seq)
+        return None if row is None else Head(*row)
+
+    def reopener(self) -> Callable[[], contextlib.AbstractContextManager["PostgresChain"]]:
+        (snapshot,) = self._one("SELECT pg_export_snapshot()")
+        info = self.raw.info
+        url = make_conninfo(info.dsn, **({"password": info.password} if info.password else {}))
+        return partial(_reopened, url, snapshot, self._witness)
 
     def hash_at(self, seq: int) -> bytes | None:
         if seq == 0:

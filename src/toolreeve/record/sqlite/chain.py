@@ -5,7 +5,9 @@ It works on the connection of the transaction that it is made for, and does not 
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from toolreeve.record.archive import rotations
@@ -46,12 +48,24 @@ class SqliteChain:
             )
         self.connection.execute("UPDATE checkpoint SET seq = ?, hash = ? WHERE id = 1", (head.seq, head.hash))
 
-    def rows(self) -> Iterator[Sequence[StoredRow]]:
+    def rows(self, after: int | None = None, until: int | None = None) -> Iterator[Sequence[StoredRow]]:
         columns = ("call_id", "kind", "body", "hash")
         plain = ", ".join(f"CAST({column} AS BLOB)" for column in columns)
-        cursor = self.connection.execute(f"SELECT seq, {plain} FROM audit ORDER BY seq")  # noqa: S608
+        bounds = (_LOWEST if after is None else after, -_LOWEST - 1 if until is None else until)
+        wanted = "seq > ? AND seq <= ?" if after is not None else "seq >= ? AND seq <= ?"
+        cursor = self.connection.execute(f"SELECT seq, {plain} FROM audit WHERE {wanted} ORDER BY seq", bounds)  # noqa: S608
         while chunk := cursor.fetchmany(CHUNK):
             yield chunk
+
+    def head_at(self, seq: int) -> Head | None:
+        query = "SELECT seq, CAST(hash AS BLOB) FROM audit WHERE seq <= ? ORDER BY seq DESC LIMIT 1"
+        row = self.connection.execute(query, (seq,)).fetchone()
+        return None if row is None else Head(*row)
+
+    def reopener(self) -> Callable[[], contextlib.AbstractContextManager["SqliteChain"]]:
+        """A reader of its own, which may see later records."""
+        path = next(path for _, name, path in self.connection.execute("PRAGMA database_list") if name == "main")
+        return partial(_reopened, Path(path))
 
     def hash_at(self, seq: int) -> bytes | None:
         if seq == 0:
@@ -128,6 +142,17 @@ class SqliteChain:
             raise ChainError(str(problem)) from problem
 
 
+@contextlib.contextmanager
+def _reopened(path: Path) -> Iterator[SqliteChain]:
+    from toolreeve.record.sqlite.database import open_reader
+
+    with contextlib.closing(open_reader(path)) as connection:
+        chain = SqliteChain(connection)
+        with chain.snapshot():
+            yield chain
+
+
+_LOWEST = -(2**63)
 _LAST_TIME = """
     SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(CAST(body AS TEXT), '$.ts') END
     FROM audit WHERE seq <= ? ORDER BY seq DESC LIMIT 1
