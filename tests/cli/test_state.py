@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.conftest import Shell
+from toolreeve.cli.state import find_mixed
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,12 @@ def test_a_database_that_is_away_is_named_in_one_line(shell: Shell) -> None:
 
 def test_the_place_of_the_state_is_shown(shell: Shell) -> None:
     assert shell.run("state", "show").out.startswith("record in /")
+
+
+def test_gateways_that_differ_are_named_by_what_they_differ_in() -> None:
+    one = {"alive": True, "version": "1", "config": "a", "policy": "p"}
+
+    assert find_mixed([one, one]) == []
+    assert find_mixed([one, {**one, "policy": "q"}]) == ["policy"]
+    assert find_mixed([one, {**one, "version": "2", "config": "b"}]) == ["version", "config"]
+    assert find_mixed([one, {**one, "policy": "q", "alive": False}]) == []

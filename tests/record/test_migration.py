@@ -1,6 +1,7 @@
 """From the SQLite file to PostgreSQL: everything, with its hashes, or nothing."""
 
 import asyncio
+import hashlib
 import sqlite3
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from toolreeve.core.files import Change
 from toolreeve.core.grants import Grant
 from toolreeve.record.agent_runs import AgentRunRow
 from toolreeve.record.audit import Audit
+from toolreeve.record.blobs import Blobs
 from toolreeve.record.changes import ChangeOwner
 from toolreeve.record.credentials import StoredCredential
 from toolreeve.record.migration import Migrated, migrate_state
@@ -27,6 +29,9 @@ QUESTION = {"call_id": "c", "session": "s", "user": "ann", "role": "admin", "ori
 
 
 async def fill(path: Path) -> None:
+    (path.parent / "former").write_text("former")
+    with (path.parent / "former").open("rb") as former:
+        Blobs(path.parent / "undo", time.time).save(former.fileno())
     async with opened(path) as book:
         await book.write(700)
         made = entry({"path": "ä\0"}, changes=True)
@@ -90,6 +95,8 @@ async def test_everything_is_copied_and_the_chain_continues(tmp_path: Path, post
     assert await target.tasks.find("x") == await source.tasks.find("x")
     assert await target.webhooks.list() == await source.webhooks.list()
     assert await target.budget.spent("day") == 5
+    former = hashlib.sha256(b"former").hexdigest()
+    assert await asyncio.to_thread(target.contents(time.time).load, former) == b"former"
     change = Change(kind="write", path="/b", before=None, after="sha256:x")
     assert await target.changes.note(change, call_id="d", session="s", owner=OWNER, at=2.0) == 4, "numbers go on"
     await source.close()

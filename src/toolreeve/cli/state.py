@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from toolreeve.cli.options import CliGroup, current
-from toolreeve.cli.output import count, print_json, print_table, print_text
+from toolreeve.cli.output import count, note, print_json, print_table, print_text
 from toolreeve.core.errors import ExitStatus, ToolreeveError
+
+COMPARED = ("version", "config", "policy")
 
 
 @click.group(cls=CliGroup)
@@ -19,16 +21,27 @@ def state() -> None:
 
 @state.command()
 def show() -> int:
-    """Show where the state is kept, and which gateways share it, with their versions."""
+    """Show where the state is kept, and which gateways share it: their versions, settings and policies."""
     place, gateways = asyncio.run(_show())
     if current().json:
-        print_json({"place": place, "gateways": gateways})
+        print_json({"place": place, "gateways": gateways, "mixed": find_mixed(gateways)})
         return ExitStatus.OK
     print_text(f"record in {place}")
-    rows = [(each["name"][:8], each["host"], str(each["process"]), each["version"], _state(each)) for each in gateways]
+    rows = [
+        (each["name"][:8], each["host"], str(each["process"]), *(each.get(name, "") for name in COMPARED), _state(each))
+        for each in gateways
+    ]
     if rows:
-        print_table(current(), ("gateway", "host", "process", "version", "state"), rows)
+        print_table(current(), ("gateway", "host", "process", *COMPARED, "state"), rows)
+    if mixed := find_mixed(gateways):
+        note(f"the gateways differ in {' and '.join(mixed)}: the same call may be decided otherwise elsewhere")
     return ExitStatus.OK
+
+
+def find_mixed(gateways: Sequence[Mapping[str, Any]]) -> list[str]:
+    """In what the gateways that are alive differ."""
+    alive = [each for each in gateways if each["alive"]]
+    return [name for name in COMPARED if len({each.get(name, "") for each in alive}) > 1]
 
 
 def _state(gateway: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from toolreeve.core.atomic import sync_directory
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -67,6 +68,9 @@ class Blobs:
         except FileNotFoundError:
             return None
         return content if hashlib.sha256(content).hexdigest() == digest else None
+
+    def open(self, digest: str) -> BinaryIO:
+        return (self._directory / digest).open("rb")
 
     def has(self, digest: str) -> bool:
         return (self._directory / digest).is_file()

@@ -15,7 +15,7 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -138,8 +138,12 @@ class Engine(ABC):
         return FileLiveness(self.path)
 
     async def gateways(self) -> list[dict[str, Any]]:
-        """The processes that share the database, if it knows them: name, host, process, version, alive."""
+        """The processes that share the database, if it knows them: name, host, process, version, alive, and what they
+        `describe`."""
         return []
+
+    def describe(self, facts: Callable[[], Mapping[str, str]]) -> None:  # noqa: B027 - a file has one machine
+        """What the others see of this process, if the database tells. Called from any thread, now and then."""
 
     def listen(self, channel: str, wake: Callable[[], None]) -> None:  # noqa: B027 - callers poll as well
         """Call `wake`, from any thread, when another process announces `channel`, if the database tells."""

@@ -3,6 +3,8 @@
 All or nothing: one transaction copies everything, and the copy is verified against the original before it counts.
 """
 
+import asyncio
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +42,7 @@ async def migrate_state(path: Path, target: RecordStore) -> Migrated:
             return source.read_blocking(lambda here: _copy(source, here, target, there))
 
         head, rows = await target.transact(copy)
+        await asyncio.to_thread(_copy_contents, source, target)
     finally:
         await source.close()
     after = await Audit(target).verify()
@@ -54,6 +57,15 @@ def _copy(source: Store, here: SqlConnection, target: RecordStore, there: SqlCon
         return copy_chain(source.chain_of(here), target.chain_of(there)), copy_tables(here, there)
     finally:
         here.execute("COMMIT")
+
+
+def _copy_contents(source: Store, target: RecordStore) -> None:
+    """The former contents of files, for undo. Adding one twice is harmless."""
+    kept = source.contents(time.time)
+    there = target.contents(time.time)
+    for digest in kept.sizes():
+        with kept.open(digest) as stream:
+            there.save(stream.fileno())
 
 
 def _refused(why: str) -> ToolError:

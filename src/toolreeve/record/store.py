@@ -14,6 +14,7 @@ from toolreeve.record.sqlite.engine import SqliteEngine
 
 if TYPE_CHECKING:
     from toolreeve.record.audit import AuditTable
+    from toolreeve.record.blobs import Blobs
     from toolreeve.record.sql.agent_runs import SqlAgentRuns
     from toolreeve.record.sql.budget import SqlBudget
     from toolreeve.record.sql.changes import SqlChanges
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from toolreeve.record.sql.tasks import SqlTasks
     from toolreeve.record.sql.webhooks import SqlWebhooks
     from toolreeve.record.sqlite.audit import SqliteAudit
+    from toolreeve.record.undo import ContentStore
 
 
 class RecordStore(Engine):
@@ -33,6 +35,10 @@ class RecordStore(Engine):
     @property
     @abstractmethod
     def audit(self) -> "AuditTable": ...
+
+    @abstractmethod
+    def contents(self, now: Callable[[], float]) -> "ContentStore":
+        """The former contents of changed files; `now` is wall-clock time."""
 
     @property
     def budget(self) -> "SqlBudget":
@@ -94,13 +100,18 @@ class RecordStore(Engine):
 
 
 class Store(SqliteEngine, RecordStore):
-    """The tables in a SQLite file."""
+    """The tables in a SQLite file, and contents in a directory beside it."""
 
     @property
     def audit(self) -> "SqliteAudit":
         from toolreeve.record.sqlite.audit import SqliteAudit
 
         return SqliteAudit(self)
+
+    def contents(self, now: Callable[[], float]) -> "Blobs":
+        from toolreeve.record.blobs import Blobs
+
+        return Blobs(self.path.parent / "undo", now)
 
 
 def open_store(

@@ -29,7 +29,6 @@ from toolreeve.guard.network.client import GuardedHttp
 from toolreeve.pipeline import Pipeline
 from toolreeve.policy.rules import PermissionRule
 from toolreeve.record.audit import Audit
-from toolreeve.record.blobs import Blobs
 from toolreeve.record.budget import BudgetStore
 from toolreeve.record.bus import Bus
 from toolreeve.record.events import EventPublisher
@@ -51,7 +50,7 @@ from toolreeve.runtime.processes import (
     find_hideable,
     new_processes,
 )
-from toolreeve.runtime.store import configured_store
+from toolreeve.runtime.store import configured_store, settings_digest
 from toolreeve.runtime.upstream_parts import UpstreamParts, client_info
 
 if TYPE_CHECKING:
@@ -119,6 +118,8 @@ class Assembly:
             settings.record.otlp_endpoint, self._configuration.known.environ, version=client_info()["version"]
         )
         self.store = configured_store(self._configuration)
+        config = settings_digest(settings)
+        self.store.describe(lambda: {"config": config, "policy": self.policy.digest})
         self.journal = Journal(
             self.store,
             self.redactor,
@@ -139,8 +140,8 @@ class Assembly:
         state = Path(self._configuration.settings.state.dir)
         redact = self.redactor.text
         self.commits = Commits(state, time.time)
-        blobs = Blobs(state / "undo", time.time)
-        self.undo = Undo(self.store.changes, blobs, time.time, redact=redact, commits=self.commits)
+        contents = self.store.contents(time.time)
+        self.undo = Undo(self.store.changes, contents, time.time, redact=redact, commits=self.commits)
         self.guards = guard_table(self._configuration)
         self.files = new_files(self._configuration, self.guards, keep=self.undo)
         self.flow = InformationFlow(

@@ -5,6 +5,8 @@ when a person answers "always" or saves a policy, in this process or another, or
 PermissionPolicy it passed. A file that is not valid any more leaves the policy as it was.
 """
 
+import dataclasses
+import hashlib
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -103,6 +105,15 @@ class PolicySource:
         """As the policy files say now."""
         self()
         return self._flow
+
+    @property
+    def digest(self) -> str:
+        """The same wherever the same policy is in use, whatever the paths of its files."""
+        context = self._context
+        denied = {*context.denied_tools, *self._configuration.settings.policy.denied_tools}
+        rules = [dataclasses.replace(rule, source="", line=None) for rule in (*context.rules, *self._configured)]
+        parts = (context.mode, sorted(context.allowed_tools), sorted(denied), rules, context.budget_limit)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
     @property
     def budget(self) -> Budget | None:

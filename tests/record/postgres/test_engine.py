@@ -18,6 +18,7 @@ from tests.record.backends import Backend, url_of
 from tests.record.entries import JournalFile, entry, opened
 from tests.record.postgres.server import PostgresServer
 from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.record import verify as verification
 from toolreeve.record.archive import ROTATED, rotate
 from toolreeve.record.audit import Filter
 from toolreeve.record.chain import Head
@@ -249,6 +250,21 @@ async def test_a_day_whose_records_were_all_archived_is_dropped_as_a_whole(tmp_p
     assert (before.records, after.state, after.records, after.base) == (4, "intact", 2, head)
 
 
+async def test_gateways_see_what_others_describe_and_when_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    facts = {"policy": "old"}
+    async with opened(path) as one, opened(path) as other:
+        other.store.describe(lambda: facts)
+        facts["policy"] = "new"
+        beat = other.store._beat  # type: ignore[attr-defined]
+        with psycopg.connect(url_of(path), options="-c search_path=toolreeve", autocommit=True) as connection:
+            await asyncio.to_thread(beat, connection)
+        found = {each["name"]: each for each in await one.store.gateways()}
+
+    assert found[other.journal.process]["policy"] == "new"
+    assert "policy" not in found[one.journal.process]
+
+
 async def test_gateways_see_each_other_with_their_versions(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     async with opened(path) as one, opened(path) as other:
@@ -300,7 +316,12 @@ async def test_the_witness_shows_that_the_end_was_cut_off(tmp_path: Path) -> Non
         ("DELETE FROM checkpoint", "checkpoint was removed"),
     ],
 )
-async def test_tampering_is_found(tmp_path: Path, statement: str, said: str) -> None:
+@pytest.mark.parametrize("cores", [1, 2])
+async def test_tampering_is_found(
+    tmp_path: Path, statement: str, said: str, cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "PARALLEL", 2)
+    monkeypatch.setattr(verification, "cores", lambda: cores)
     path = tmp_path / "x.db"
     async with opened(path) as book:
         await book.write(5)

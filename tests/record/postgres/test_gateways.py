@@ -17,7 +17,7 @@ from tests.record.backends import Backend
 from tests.record.entries import opened
 from tests.record.postgres.server import PostgresServer
 from tests.world import World
-from toolreeve import DangerLevel, ErrorCode, ToolCall, Toolreeve, tool
+from toolreeve import DangerLevel, ErrorCode, PermissionRule, ToolCall, Toolreeve, tool
 from toolreeve.approval.decision import Decided
 from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.config import State
@@ -55,20 +55,36 @@ async def test_a_call_that_waits_on_one_gateway_is_allowed_on_another(world: Wor
     assert verified.ok, verified.problems
 
 
+async def test_a_gateway_with_another_policy_or_other_settings_shows(world: World, postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+    rule = PermissionRule(decision="deny", tool="bash")
+    async with (
+        gateway(world, url, "a") as one,
+        gateway(world, url, "b") as same,
+        gateway(world, url, "c", policy=[rule]) as stricter,
+    ):
+        found = {each["name"]: each for each in await one.internals.store.gateways()}
+        shown = [found[each.internals.journal.process] for each in (one, same, stricter)]
+
+    assert shown[0]["policy"] == shown[1]["policy"] != shown[2]["policy"]
+    assert len({each["config"] for each in shown}) == 1
+
+
 async def test_what_one_gateway_changed_another_undoes(world: World, postgres: PostgresServer) -> None:
     url = postgres.new_database()
 
     async def approve(_: object) -> bool:
         return True
 
+    (world.workspace / "a.txt").write_text("before")
     async with gateway(world, url, "a", approve=approve) as one:
         written = await one.run(ToolCall(tool="write_file", args={"path": "a.txt", "content": "x"}, session="s"))
-        async with gateway(world, url, "a", approve=approve) as other:
+        async with gateway(world, url, "b", approve=approve) as other:
             call = ToolCall(tool="undo", args={"call_id": written.meta.call_id}, session="s")
             undone = await other.run(call)
 
     assert undone.success
-    assert not (world.workspace / "a.txt").exists()
+    assert (world.workspace / "a.txt").read_text() == "before"
 
 
 async def test_without_the_database_nothing_runs_that_is_not_recorded(world: World) -> None:

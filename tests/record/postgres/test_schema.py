@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sqlite3
+import time
 from pathlib import Path
 
 import psycopg
@@ -11,6 +12,7 @@ import pytest
 from tests.record.postgres.server import PostgresServer
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.record.engine import StoreError
+from toolreeve.record.postgres import schema
 from toolreeve.record.sql.transfer import TABLES
 from toolreeve.record.sqlite.database import open_writer
 from toolreeve.record.store import RecordStore, open_store
@@ -30,7 +32,24 @@ async def test_processes_that_start_at_once_make_one_schema(tmp_path: Path, post
     for store in stores:
         await store.close()
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT version FROM toolreeve.migrations").fetchall() == [(1,)]
+        assert connection.execute("SELECT version FROM toolreeve.migrations").fetchall() == [(1,), (2,)]
+
+
+async def test_an_older_schema_is_upgraded_with_what_it_holds(
+    tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.new_database()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        store = await started(tmp_path, url)
+        await store.budget.reserve("day", 5, None)
+        await store.close()
+
+    store = await started(tmp_path, url)
+
+    assert await store.budget.spent("day") == 5
+    assert store.contents(time.time).sizes() == {}
+    await store.close()
 
 
 async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path, postgres: PostgresServer) -> None:

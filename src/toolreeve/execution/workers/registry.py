@@ -10,14 +10,12 @@ from toolreeve.execution.workers.wire import DELIVERIES, REGISTRY, stream_of
 
 
 class WorkerRow(TypedDict):
-    """`state` is `ready` or `draining`; a worker that says nothing for a while is no longer listed."""
-
     name: str
     pool: str
     host: str
     pid: int
     version: str
-    state: str
+    state: str  # `ready` or `draining`; a worker that says nothing for a while is no longer listed
     capacity: int
     running: int
     since: float

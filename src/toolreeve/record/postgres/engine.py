@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -72,12 +72,8 @@ class PostgresEngine(Engine):
         )
         self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="toolreeve-store")
         self._listener = Listener(self._connect, self._beat)
-        about: dict[str, str | int] = {
-            "host": os.uname().nodename,
-            "process": os.getpid(),
-            "version": __version__,
-        }
-        self._liveness = LeaseLiveness(self._borrowed, about)
+        self._facts: Callable[[], Mapping[str, str]] = dict
+        self._liveness = LeaseLiveness(self._borrowed, self._about)
         self._batches = BatchWriter(
             self._connect, witness=self._witness, gateway=self._liveness.name, enter=self._liveness.enter
         )
@@ -106,6 +102,13 @@ class PostgresEngine(Engine):
         rows = await self.read(lambda connection: connection.execute(query).fetchall())
         return [{"name": name, **json.loads(about), "alive": alive} for name, about, alive in rows]
 
+    def describe(self, facts: Callable[[], Mapping[str, str]]) -> None:
+        self._facts = facts
+
+    def _about(self) -> bytes:
+        host = os.uname().nodename
+        return json.dumps({"host": host, "process": os.getpid(), "version": __version__, **self._facts()})
+
     def listen(self, channel: str, wake: Callable[[], None]) -> None:
         self._listener.add(channel, wake)
 
@@ -131,9 +134,10 @@ class PostgresEngine(Engine):
 
     async def transact(self, work: Callable[[SqlConnection], T]) -> T:
         self._check_open()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._transact, work)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.transact_blocking, work)
 
-    def _transact(self, work: Callable[[SqlConnection], T]) -> T:
+    def transact_blocking(self, work: Callable[[SqlConnection], T]) -> T:
+        """As `transact`, in the caller's thread: never on an event loop."""
         for attempt in range(_ATTEMPTS):
             try:
                 return self._transact_once(work)
@@ -233,7 +237,7 @@ class PostgresEngine(Engine):
         """Renew the lease of this process, and close the calls of those that died."""
         if not self._liveness.entered or self._log is None:
             return
-        alive, dead = liveness.beat(connection, self._liveness.name)
+        alive, dead = liveness.beat(connection, self._liveness.name, self._about())
         self._batches.alone = not alive
         if dead:
             with connection.transaction():

@@ -5,12 +5,10 @@ dead; another one closes its open calls and removes it. If it was only suspended
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
 import psycopg
-
-from toolreeve.core import json
 
 BEAT = 5.0
 """Seconds between two renewals of the lease of 15 seconds."""
@@ -24,15 +22,15 @@ class LeaseLiveness:
     """A row of the table of processes (`record.liveness.Liveness`). `about` is what others see of this one."""
 
     def __init__(
-        self, connection: Callable[[], AbstractContextManager[psycopg.Connection]], about: Mapping[str, str | int]
+        self, connection: Callable[[], AbstractContextManager[psycopg.Connection]], about: Callable[[], bytes]
     ) -> None:
         self._connection = connection
-        self._about = json.dumps(about)
+        self._about = about
         self.name = os.urandom(16).hex()
         self.entered = False
 
     def enter(self, seq: int, batch: int = 0) -> None:
-        self._execute(_ENTER, self.name, seq, batch, self._about)
+        self._execute(_ENTER, self.name, seq, batch, self._about())
         self.entered = True
 
     def settled(self, seq: int) -> None:
@@ -62,9 +60,10 @@ class LeaseLiveness:
             connection.execute(statement, values)
 
 
-def beat(connection: psycopg.Connection, name: str) -> tuple[int, int]:
+def beat(connection: psycopg.Connection, name: str, about: bytes) -> tuple[int, int]:
     """Renew the lease; how many other processes are alive, and how many dead."""
-    connection.execute("UPDATE processes SET lease = now() + interval '15 s' WHERE name = %s", (name,))
+    renew = "UPDATE processes SET lease = now() + interval '15 s', about = %s WHERE name = %s"
+    connection.execute(renew, (about, name))
     query = "SELECT count(*) FILTER (WHERE lease >= now()), count(*) FROM processes WHERE name <> %s"
     row = connection.execute(query, (name,)).fetchone() or (0, 0)
     return row[0], row[1] - row[0]

@@ -180,7 +180,15 @@ _FUNCTIONS = """
         UPDATE processes SET batch = number, last = o_last, before = o_before, after = o_after WHERE name = gateway;
     END $$;
 """
-MIGRATIONS: tuple[str, ...] = (_CHAIN + _FUNCTIONS + _TABLES,)
+# Former contents of files, compressed by nobody: they are read as a whole.
+_CONTENTS = """
+    CREATE TABLE contents (
+        digest TEXT NOT NULL, piece INTEGER NOT NULL, body BLOB NOT NULL, at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (digest, piece)
+    );
+    ALTER TABLE contents ALTER COLUMN body SET STORAGE EXTERNAL;
+"""
+MIGRATIONS: tuple[str, ...] = (_CHAIN + _FUNCTIONS + _TABLES, _CONTENTS)
 
 
 def quote_user(statement: str) -> str:

@@ -1,6 +1,9 @@
 """Store in PostgreSQL: the record's tables, shared by any number of gateways."""
 
+from collections.abc import Callable
+
 from toolreeve.record.postgres.audit import PostgresAudit
+from toolreeve.record.postgres.contents import PostgresContents
 from toolreeve.record.postgres.engine import PostgresEngine
 from toolreeve.record.store import RecordStore
 
@@ -9,3 +12,6 @@ class PostgresStore(PostgresEngine, RecordStore):
     @property
     def audit(self) -> PostgresAudit:
         return PostgresAudit(self)
+
+    def contents(self, now: Callable[[], float]) -> PostgresContents:  # noqa: ARG002 - the database has a clock
+        return PostgresContents(self)
