@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_LISTED = 10_000
+RECORD = "record"
+"""The channel on which new records are announced."""
 BLOCK_BITS = 10
 """Times are indexed by blocks of 2 ** 10 records."""
 
@@ -260,6 +262,11 @@ class Audit:
                 seq = chunk[-1].seq
                 count += len(chunk)
         return count
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Call `wake`, from any thread, when another process has written records, if the database tells: read on then,
+        and now and then."""
+        self._store.listen(RECORD, wake)
 
     async def verify(
         self, *, expect: str | None = None, progress: Callable[[int], None] | None = None

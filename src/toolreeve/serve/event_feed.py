@@ -91,6 +91,13 @@ class EventFeed:
     async def run(self) -> None:
         """Follow the record and the bus until it is cancelled."""
         self._last_seq = await self._audit.last()
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._notify)
+
+        self._audit.watch(wake)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_bus())
             tasks.create_task(self._follow_record())

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -248,6 +249,20 @@ async def test_a_day_whose_records_were_all_archived_is_dropped_as_a_whole(tmp_p
             assert connection.execute(parts).fetchone() == (1,)
 
     assert (before.records, after.state, after.records, after.base) == (4, "intact", 2, head)
+
+
+async def test_new_records_wake_the_other_gateways(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    async with opened(path) as one, opened(path) as other:
+        woken = threading.Event()
+        one.audit.watch(woken.set)
+        assert await asyncio.to_thread(woken.wait, 20), "it looks once it listens"
+        woken.clear()
+        cast("PostgresEngine", other.store)._batches.alone = False
+
+        await call(other)
+
+        assert await asyncio.to_thread(woken.wait, 20)
 
 
 async def test_gateways_see_what_others_describe_and_when_it_changes(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 
 import psycopg
 
+from toolreeve.record.audit import RECORD
 from toolreeve.record.chain import ChainError, Entry, Head, Line
 from toolreeve.record.jobs import Log
 from toolreeve.record.postgres.chain import APPEND, PostgresChain, columns_of, relink
+from toolreeve.record.postgres.connection import CHANNEL
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,9 @@ PATIENCE = 5.0
 """Seconds that callers wait for a database that is away."""
 _UNLOCK_EARLY = "SET LOCAL synchronous_commit = off"
 _FLUSH = "SELECT pg_logical_emit_message(true, 'toolreeve', '')"
+_FLUSH_AND_TELL = f"{_FLUSH}, pg_notify('{CHANNEL}{RECORD}', '')"
+TELL_SECONDS = 0.05
+"""Announcements are serialized by the database, and a listener reads all that is new: few are enough."""
 _SKIP = "UPDATE checkpoint SET seq = greatest(seq, (SELECT max(seq) FROM audit)) WHERE chain = 0"
 _BATCH = "SELECT batch FROM processes WHERE name = %s"
 
@@ -57,6 +62,7 @@ class BatchWriter:
         self._connection: psycopg.Connection | None = None
         self.alone = True
         self.number = 0
+        self._told = 0.0
 
     def close(self) -> None:
         if self._connection is not None:
@@ -98,7 +104,9 @@ class BatchWriter:
             log.note_synced(PostgresChain(connection, self._witness))
             connection.execute("COMMIT")
             if not self.alone:
-                connection.execute(_FLUSH)
+                is_due = time.monotonic() >= self._told + TELL_SECONDS
+                connection.execute(_FLUSH_AND_TELL if is_due else _FLUSH)
+                self._told = time.monotonic() if is_due else self._told
             answer: Any = cursor.fetchone()
         last, before, after = answer
         if relink(batch.entries, last, before) != after:
