@@ -1,7 +1,7 @@
-"""Chaos: kills and pauses of workers, gateways and NATS under calls that count themselves.
+"""Chaos: kills and pauses of gateways, workers, NATS and PostgreSQL under self-counting calls.
 
 `python -m bench.worker_chaos [KILLS] [SEED]`. No call that must not run twice may run twice, and what a caller was told
-to have succeeded must have happened and be in the record.
+to have succeeded must have happened and be in the record, once; no call stays open there.
 """
 
 import asyncio
@@ -20,19 +20,22 @@ from typing import Any
 
 from tests.execution.workers.fleet import Fleet
 from tests.execution.workers.nats_server import NatsCluster
+from tests.record.postgres.server import PostgresServer
 
+from toolreeve.config.sections.state import State
 from toolreeve.core.errors import ErrorCode
 
 CALLERS = 64
 WORKERS = 3
 GATEWAYS = 2
+LEASE_SECONDS = 16.0
 REPLIES = {ErrorCode.WORKER_LOST: "lost", ErrorCode.WORKER_UNAVAILABLE: "unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What came of the calls. `doubled` ran twice, `vanished` was acknowledged and did not happen, `unrecorded` was
-    acknowledged and is not in the record."""
+    acknowledged and is not in the record, or is there twice; `unended` has an intent there and no outcome."""
 
     kills: dict[str, int]
     called: int
@@ -42,18 +45,21 @@ class Findings:
     doubled: tuple[int, ...]
     vanished: tuple[int, ...]
     unrecorded: tuple[int, ...]
+    unended: tuple[str, ...]
     verified: bool
 
     @property
     def is_clean(self) -> bool:
-        return self.verified and not (self.doubled or self.vanished or self.unrecorded)
+        return self.verified and not (self.doubled or self.vanished or self.unrecorded or self.unended)
 
 
 class ChaosFleet(Fleet):
-    """A cluster of three NATS servers, two gateways and three workers, each a process."""
+    """A cluster of three NATS servers, PostgreSQL, two gateways and three workers, each a process."""
 
     def __init__(self, place: Path, *, callers: int) -> None:
         self.cluster = NatsCluster(place / "nats").start()
+        self.database = PostgresServer()
+        self.state_url = self.database.new_database()
         super().__init__(place, self.cluster.url, replicas=3)
         self.callers = callers
         self.gateways: list[subprocess.Popen[bytes]] = []
@@ -61,7 +67,13 @@ class ChaosFleet(Fleet):
 
     def start_gateway(self) -> subprocess.Popen[bytes]:
         number = len(self.gateways)
-        told = {"place": str(self.place), "url": self.url, "key": self.gateway_key, "number": number}
+        told = {
+            "place": str(self.place),
+            "url": self.url,
+            "state_url": self.state_url,
+            "key": self.gateway_key,
+            "number": number,
+        }
         command = [
             sys.executable,
             "-m",
@@ -94,13 +106,18 @@ class ChaosFleet(Fleet):
             self.start_worker("--capacity", "32")
         while sum(each.poll() is None for each in self.gateways) < GATEWAYS:
             self.start_gateway()
-        match chance.choices(("worker", "gateway", "nats", "pause"), (5, 2, 3, 1))[0]:
+        match chance.choices(("worker", "gateway", "nats", "database", "pause"), (5, 2, 3, 1, 1))[0]:
             case "worker":
                 self._kill("worker", self.processes, chance)
                 self.start_worker("--capacity", "32")
             case "gateway":
                 self._kill("gateway", self.gateways, chance)
                 self.start_gateway()
+            case "database":
+                self.database.stop("immediate")
+                self.kills["database"] += 1
+                time.sleep(chance.random())
+                self.database.start()
             case "pause":
                 self._pause(chance)
             case _:
@@ -112,7 +129,7 @@ class ChaosFleet(Fleet):
 
     def _pause(self, chance: random.Random) -> None:
         """Longer than `ack_wait`: what is given up as lost wakes up again and goes on."""
-        workers = [each for each in self.processes if each.poll() is None]
+        workers = [each for each in (*self.processes, *self.gateways) if each.poll() is None]
         servers = [each.process for each in self.cluster.servers if each.process is not None]
         victim = chance.choice([*workers, *servers])
         victim.send_signal(signal.SIGSTOP)
@@ -130,7 +147,7 @@ class ChaosFleet(Fleet):
         effects = Counter(self.effects("once.log"))
         ended = set(self.effects("ended.log"))
         acknowledged = self.told("ok")
-        recorded, verified = self._read_record()
+        recorded, unended, verified = self._read_record()
         return Findings(
             kills=dict(self.kills),
             called=len(self.told("begin")),
@@ -139,21 +156,30 @@ class ChaosFleet(Fleet):
             unavailable=len(self.told("unavailable")),
             doubled=tuple(number for number, times in effects.items() if times > 1),
             vanished=tuple(number for number in acknowledged if number not in ended),
-            unrecorded=tuple(number for number in acknowledged if number not in recorded),
+            unrecorded=tuple(number for number in acknowledged if recorded[number] != 1),
+            unended=tuple(unended),
             verified=verified,
         )
 
-    def _read_record(self) -> tuple[set[int], bool]:
-        """The numbers of recorded successes, and whether the chain verifies."""
-        environment = os.environ | {"HOME": str(self.place), "TOOLREEVE_STATE_DIR": str(self.place / "state")}
+    def _read_record(self) -> tuple[Counter[int], set[str], bool]:
+        """The numbers of recorded successes, the calls without an outcome, and whether the chain verifies."""
+        environment = os.environ | {
+            "HOME": str(self.place),
+            "TOOLREEVE_STATE_DIR": str(self.place / "state"),
+            "TOOLREEVE_STATE_URL": self.state_url,
+        }
 
         def run(*words: str) -> subprocess.CompletedProcess[str]:
             command = [sys.executable, "-m", "toolreeve", *words, "--workspace", str(self.workspace)]
             return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
-        lines = map(json.loads, run("audit", "export", "--format", "jsonl").stdout.splitlines())
-        done = {line["args"]["number"] for line in lines if line.get("tool") == "once" and line.get("success")}
-        return done, run("audit", "verify").returncode == 0
+        time.sleep(LEASE_SECONDS)  # then a gateway that was killed is dead to the next process, which ends its calls
+        assert run("call", "calculate", "expression=6*7").returncode == 0
+        lines = [json.loads(line) for line in run("audit", "export", "--format", "jsonl").stdout.splitlines()]
+        ended = {line["call_id"] for line in lines if line["kind"] in ("call", "lost")}
+        unended = {line["call_id"] for line in lines if line["kind"] == "intent"} - ended
+        done = Counter(line["args"]["number"] for line in lines if line.get("tool") == "once" and line.get("success"))
+        return done, unended, run("audit", "verify").returncode == 0
 
 
 def run_chaos(place: Path, *, kills: int, seed: int, callers: int = CALLERS, pause: float = 1.0) -> Findings:
@@ -178,6 +204,7 @@ def run_chaos(place: Path, *, kills: int, seed: int, callers: int = CALLERS, pau
                 process.kill()
                 process.wait(10)
         fleet.cluster.stop()
+        fleet.database.close()
 
 
 async def serve_gateway(told: dict[str, Any]) -> None:
@@ -189,6 +216,7 @@ async def serve_gateway(told: dict[str, Any]) -> None:
     log = os.open(fleet.place / f"told{told['number']}.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     numbers = iter(range(told["number"] * 1_000_000, (told["number"] + 1) * 1_000_000))
 
+    fleet.state = State(dir=str(fleet.place / f"state{told['number']}"), url=told["state_url"])
     async with fleet.gateway() as reeve:
 
         async def call_on() -> None:

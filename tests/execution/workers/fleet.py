@@ -109,6 +109,7 @@ class Fleet:
         """To a fleet that another process made, with the usual pool."""
         self.pool = getattr(self, "pool", POOL)
         self.place = place
+        self.state = State(dir=str(place / "state"))
         self.workspace = place / "work"
         self.tools = self.workspace / "counting.py"
         self.url = url
@@ -121,7 +122,7 @@ class Fleet:
         return Settings(
             workspace=Workspace(dir=str(self.workspace)),
             policy=Policy(mode="bypass"),
-            state=State(dir=str(self.place / "state")),
+            state=self.state,
             workers=Workers(**values),
             tool_files=(str(self.tools),),
         )

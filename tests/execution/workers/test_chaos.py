@@ -5,7 +5,7 @@ from pathlib import Path
 from bench.worker_chaos import run_chaos
 
 
-def test_kills_of_workers_gateways_and_nats_double_and_lose_nothing(tmp_path: Path) -> None:
+def test_kills_of_everything_double_and_lose_nothing(tmp_path: Path) -> None:
     found = run_chaos(tmp_path, kills=8, seed=20, callers=16, pause=0.5)
 
     assert sum(found.kills.values()) == 8
