@@ -180,6 +180,8 @@ class AuditStore(Protocol):
 
     async def read_chain(self, query: Callable[[ChainStore], T]) -> T: ...
 
+    def listen(self, channel: str, wake: Callable[[], None]) -> None: ...
+
 
 class Audit:
     """Reads the record of a store, which may be read-only."""

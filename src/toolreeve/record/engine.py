@@ -138,8 +138,8 @@ class Engine(ABC):
         return FileLiveness(self.path)
 
     async def gateways(self) -> list[dict[str, Any]]:
-        """The processes that share the database, if it knows them: name, host, process, version, alive, and what they
-        `describe`."""
+        """The processes that share the database, if it knows them: name, host, process, alive, and what they describe:
+        version, digests of settings and policy."""
         return []
 
     def describe(self, facts: Callable[[], Mapping[str, str]]) -> None:  # noqa: B027 - a file has one machine

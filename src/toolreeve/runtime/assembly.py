@@ -119,7 +119,8 @@ class Assembly:
         )
         self.store = configured_store(self._configuration)
         config = settings_digest(settings)
-        self.store.describe(lambda: {"config": config, "policy": self.policy.digest})
+        version = client_info()["version"]
+        self.store.describe(lambda: {"version": version, "config": config, "policy": self.policy.digest})
         self.journal = Journal(
             self.store,
             self.redactor,

@@ -280,7 +280,7 @@ async def test_gateways_see_what_others_describe_and_when_it_changes(tmp_path: P
     assert "policy" not in found[one.journal.process]
 
 
-async def test_gateways_see_each_other_with_their_versions(tmp_path: Path) -> None:
+async def test_gateways_see_each_other_and_who_died(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     async with opened(path) as one, opened(path) as other:
         with psycopg.connect(url_of(path)) as connection:

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from toolreeve import __version__
 from toolreeve.core import json
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.record.chain import ChainError, Line
@@ -106,8 +105,7 @@ class PostgresEngine(Engine):
         self._facts = facts
 
     def _about(self) -> bytes:
-        host = os.uname().nodename
-        return json.dumps({"host": host, "process": os.getpid(), "version": __version__, **self._facts()})
+        return json.dumps({"host": os.uname().nodename, "process": os.getpid(), **self._facts()})
 
     def listen(self, channel: str, wake: Callable[[], None]) -> None:
         self._listener.add(channel, wake)
