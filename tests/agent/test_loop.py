@@ -4,6 +4,7 @@ import asyncio
 import functools
 import operator
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -174,6 +175,19 @@ def test_a_run_ends_at_its_budget_with_what_was_achieved(new_agent: NewAgent, wo
     result = agent.run(task="go")
 
     assert (result.outcome.stop, result.outcome.steps, result["answer"]) == (Stop.COST, 1, "step 0")
+    assert result.outcome.cost > 1
+
+
+async def test_a_turn_that_a_fatal_error_ends_is_charged_too(new_agent: NewAgent) -> None:
+    turn = replace(call("read_file", path="/etc/shadow"), input_tokens=1_000_000)
+    policy = PermissionPolicy(ExecutionContext(budget_limit=100.0))
+    agent, _ = new_agent(turn, config={"model": "gpt-4o"}, permission_policy=policy)
+
+    result = await agent.run_async(task="go")
+
+    assert result.outcome.stop is Stop.FATAL
+    assert agent._reeve.budget is not None
+    assert agent._reeve.budget.spent == pytest.approx(result.outcome.cost)
     assert result.outcome.cost > 1
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.schema import Schema
-from toolreeve.formats import ParsedCall, Provider, parse_calls, wire_name
+from toolreeve.formats import ParsedCall, Provider, find_provider, parse_calls, wire_name
 
 READ = ParsedCall("read_file", {"path": "a.txt"}, "c1")
 ARGUMENTS = '{"path": "a.txt"}'
@@ -74,6 +74,20 @@ def test_the_parameters_of_an_mcp_request_are_enough_and_another_method_is_no_ca
     assert parse_calls("mcp", params) == [ParsedCall("read_file", {"path": "a.txt"})]
     assert parse_calls("mcp", {"id": 7, "method": "tools/call", "params": params})[0].id == "7"
     assert parse_calls("mcp", {"id": 7, "method": "prompts/get", "params": params}) == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "response"),
+    [
+        ("openai", {"choices": []}),
+        ("openai_responses", {"output": []}),
+        ("anthropic", {"content": [], "stop_reason": "end_turn"}),
+        ("gemini", {"candidates": []}),
+        ("ollama", {"message": {"role": "assistant"}, "done": True}),
+    ],
+)
+def test_a_whole_response_shows_whose_it_is(provider: str, response: dict[str, object]) -> None:
+    assert find_provider(response) == provider
 
 
 def test_several_calls_keep_their_order() -> None:

@@ -4,9 +4,11 @@ from typing import Any
 
 import anthropic
 import openai
+import pytest
 
 from tests.world import World
 from toolreeve import Toolreeve
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.testing import ScriptedModel, call, say
 
 SCRIPT = [call("read_file", path="a") | call("read_file", path="missing"), say("done")]
@@ -20,9 +22,9 @@ async def test_a_loop_with_openai(world: World) -> None:
         async with world.reeve() as reeve:
             tools = reeve.tools_for("openai", only=["read_file"])
             first = await client.chat.completions.create(model="m", messages=messages, tools=tools)
-            messages += [first.choices[0].message, *await reeve.run_tool_calls("openai", first)]
+            messages += [first.choices[0].message, *await reeve.run_tool_calls(first)]
             last = await client.chat.completions.create(model="m", messages=messages, tools=tools)
-            assert await reeve.run_tool_calls("openai", last) == []
+            assert await reeve.run_tool_calls(last) == []
 
     assert last.choices[0].message.content == "done"
     assert model.rejections == []
@@ -38,7 +40,7 @@ async def test_a_loop_with_openai_responses(world: World) -> None:
         items: list[Any] = [{"role": "user", "content": "read"}]
         async with world.reeve() as reeve:
             first = await client.responses.create(model="m", input=items)
-            items += [*first.output, *await reeve.run_tool_calls("openai_responses", first)]
+            items += [*first.output, *await reeve.run_tool_calls(first)]
             last = await client.responses.create(model="m", input=items)
 
     assert last.output_text == "done"
@@ -55,7 +57,7 @@ async def test_a_loop_with_anthropic(world: World) -> None:
             first = await client.messages.create(model="m", max_tokens=99, messages=messages, tools=tools)
             messages += [
                 {"role": "assistant", "content": first.content},
-                *await reeve.run_tool_calls("anthropic", first),
+                *await reeve.run_tool_calls(first),
             ]
             last = await client.messages.create(model="m", max_tokens=99, messages=messages, tools=tools)
 
@@ -71,6 +73,12 @@ async def test_arguments_that_are_not_json_are_answered_with_what_is_wrong(world
         (answer,) = await reeve.run_tool_calls("openai", response)
 
     assert "E_INVALID_PARAMS" in answer["content"]
+
+
+async def test_a_part_of_a_response_does_not_show_whose_it_is(world: World) -> None:
+    async with world.reeve() as reeve:
+        with pytest.raises(ToolreeveError, match="Name the provider"):
+            await reeve.run_tool_calls({"tool_calls": []})
 
 
 def test_the_synchronous_runtime_runs_calls_too(world: World) -> None:

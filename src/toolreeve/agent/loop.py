@@ -186,21 +186,27 @@ class AgentLoop:
     async def _steps(self, conversation: Conversation) -> str:
         while self.outcome.steps < self._limits.steps:
             self.outcome.steps += 1
-            reply = await self._think(conversation)
+            reply, cost = await self._think(conversation)
             conversation.add(reply.message)
             if self._keep is not None:  # before the calls run: what may have begun is on record
                 await self._keep(conversation.messages)
             if reply.message.text:
                 self.outcome.text = reply.message.text
-            if not reply.message.calls and reply.cut:
+            try:
+                if reply.message.calls:
+                    await self._act(reply, conversation)
+            finally:  # after the tools, so that what the model asked for is answered before the run ends
+                is_within = await self._tools.spend(cost)
+            if reply.message.calls:
+                self._check_cost(is_within=is_within)
+            elif reply.cut:
                 raise _Stopped(Stop.TOKENS, "the answer is incomplete: it reached the model's limit of tokens")
-            if not reply.message.calls:
+            else:
                 return reply.message.text
-            await self._act(reply, conversation)
-            await self._charge(reply)
         raise _Stopped(Stop.STEPS, f"the run took {self._limits.steps} steps, its limit")
 
-    async def _think(self, conversation: Conversation) -> ModelReply:
+    async def _think(self, conversation: Conversation) -> tuple[ModelReply, float]:
+        """The turn, and what it cost."""
         self._make_room(conversation, self._limits.context_tokens)
         try:
             reply = await self._turn(conversation)
@@ -224,9 +230,7 @@ class AgentLoop:
                 },
             )
         )
-        if not reply.message.calls:
-            await self._charge(reply)
-        return reply
+        return reply, cost or 0.0
 
     async def _turn(self, conversation: Conversation) -> ModelReply:
         request = ModelRequest(
@@ -261,13 +265,8 @@ class AgentLoop:
             self._emit(AgentEvent(EventKind.COMPACTED, {"results": shortened}))
         return shortened
 
-    async def _charge(self, reply: ModelReply) -> None:
-        """After the tools, so that what the model asked for is answered before the run ends."""
-        cost = price(self._provider.name, self._model, reply.usage) or 0.0
-        within = await self._tools.spend(cost)
-        if not reply.message.calls:
-            return
-        if not within:
+    def _check_cost(self, *, is_within: bool) -> None:
+        if not is_within:
             raise _Stopped(Stop.COST, "the budget is used up")
         if self._limits.cost is not None and self.outcome.cost >= self._limits.cost:
             raise _Stopped(Stop.COST, f"the run cost ${self.outcome.cost:.4f}, its limit is ${self._limits.cost:.4f}")

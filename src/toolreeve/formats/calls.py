@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolreeve.core import json
+from toolreeve.core.errors import ToolreeveError
 from toolreeve.formats.names import Provider, tool_name
 
 
@@ -28,6 +29,24 @@ def parse_calls(provider: str, message: Any, known: Iterable[str] = ()) -> list[
     to decode names that were too long for the provider."""
     source = Provider.named(provider)
     return [_parse(source, raw, known) for raw in _FINDERS[source](message)]
+
+
+def find_provider(response: Any) -> str:
+    """Whose response it is, by its shape. Raises ToolreeveError for another one."""
+    for name, provider in _SHAPES.items():
+        if _field(response, name) is not None:
+            return provider
+    raise ToolreeveError("whose response is this? Name the provider: run_tool_calls('openai', response)")
+
+
+_SHAPES = {
+    "choices": Provider.OPENAI,
+    "output": Provider.OPENAI_RESPONSES,
+    "candidates": Provider.GEMINI,
+    "stop_reason": Provider.ANTHROPIC,
+    "message": Provider.OLLAMA,
+}
+"""By a field that only the responses of this provider have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,11 +353,14 @@ class Toolreeve:
             specs = [spec for spec in specs if toolset.includes(spec)]
         return tools_for(provider, specs)
 
-    async def run_tool_calls(self, provider: str, response: Any) -> list[Any]:
+    async def run_tool_calls(self, provider: Any, response: Any = None) -> list[Any]:
         """Run all tool calls of a model's response side by side. Returns the messages that answer them, to be appended
-        to the conversation after the response's own; none if the model called no tool."""
-        from toolreeve.formats import format_results, parse_calls
+        to the conversation after the response's own; none if the model called no tool. The provider may be left out:
+        a whole response shows whose it is."""
+        from toolreeve.formats import find_provider, format_results, parse_calls
 
+        if response is None:
+            provider, response = find_provider(provider), provider
         calls = parse_calls(provider, response, [bound.spec.name for bound in self.tools.list()])
         results = await asyncio.gather(*(self.run(self._new_call(call.name, call.args)) for call in calls))
         answers = [(call.id, result) for call, result in zip(calls, results, strict=True)]

@@ -5,6 +5,7 @@ accepted: a small body could unfold without bound.
 """
 
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
@@ -17,11 +18,16 @@ UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 """What reading a response raises that is not in the provider's format."""
 
 
+_ssl_context = functools.cache(httpx2.create_ssl_context)
+"""Reading the certificates takes 20 ms: once is enough."""
+
+
 def new_http_client(**options: Any) -> httpx2.AsyncClient:
     """Follows no redirects: the key would go along to another server."""
     return httpx2.AsyncClient(
         headers={"accept-encoding": "identity", **options.pop("headers", {})},
         event_hooks={"response": [_bound]},
+        verify=_ssl_context(),
         **options,
     )
 
