@@ -10,6 +10,7 @@ from tests.world import World
 from toolreeve import ExecutionContext, PermissionMode, PermissionPolicy
 from toolreeve.agent.events import AgentEvent, EventKind
 from toolreeve.agent.loop import Stop
+from toolreeve.config.sections.quality import Quality
 from toolreeve.testing import Turn, call, say
 
 ACCEPT_EDITS = PermissionPolicy(ExecutionContext(mode=PermissionMode.ACCEPT_EDITS))
@@ -20,7 +21,8 @@ RIGHT = "def test_sum() -> None:\n    assert 1 + 1 == 2\n"
 @pytest.fixture
 def project(world: World) -> World:
     (world.workspace / "pyproject.toml").write_text(
-        '[project]\nname = "shop"\nversion = "1"\n[tool.pytest.ini_options]\naddopts = "-q"\n'
+        '[project]\nname = "shop"\nversion = "1"\n[tool.pytest.ini_options]\n'
+        'addopts = "-q -p no:langsmith_plugin -p no:schemathesis"\n'  # slow to import, and not used
     )
     (world.workspace / "test_sum.py").write_text(RIGHT)
     return world
@@ -55,6 +57,7 @@ async def test_checks_that_still_fail_after_the_last_repair_end_the_run(new_agen
         *[say("done")] * 5,
         config={"phases": True},
         permission_policy=ACCEPT_EDITS,
+        settings=project.settings(quality=Quality(lint=("true",), typecheck=("true",))),
     )
 
     result = await agent.run_async(task="Change the sum")

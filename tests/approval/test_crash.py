@@ -17,8 +17,10 @@ def drive(kind: str, count: int, folder: Path) -> dict[str, Any]:
     return summary
 
 
-def test_a_caller_killed_at_a_random_point_runs_its_call_at_most_once_and_only_with_an_answer(tmp_path: Path) -> None:
-    found = drive("kill", 200, tmp_path)
+def test_a_caller_killed_at_a_random_point_runs_its_call_at_most_once_and_only_with_an_answer(
+    state_folder: Path,
+) -> None:
+    found = drive("kill", 200, state_folder)
 
     assert found["most_runs"] == 1
     assert found["ran_without_answer"] == []
@@ -28,8 +30,8 @@ def test_a_caller_killed_at_a_random_point_runs_its_call_at_most_once_and_only_w
     assert found["chain"] is True
 
 
-def test_no_interleaving_runs_a_call_twice_without_an_answer_or_leaves_a_question_open(tmp_path: Path) -> None:
-    found = drive("mix", 1000, tmp_path)
+def test_no_interleaving_runs_a_call_twice_without_an_answer_or_leaves_a_question_open(state_folder: Path) -> None:
+    found = drive("mix", 1000, state_folder)
 
     assert found["most_runs"] == 1
     assert found["ran_without_answer"] == []

@@ -80,6 +80,7 @@ def code(result: ToolResult) -> str:
     return "" if result.success else result.error.code
 """
 WRONG = {
+    "name": "from toolreeve import Nonsense\n",
     "constructor": "from toolreeve import Toolreeve\nToolreeve(wrkspace='.')\n",
     "sync": "from toolreeve import Toolreeve\nToolreeve.sync(wrkspace='.')\n",
     "method": "from toolreeve import SyncToolreeve\ndef f(r: SyncToolreeve) -> None:\n    r.undo(1)\n",
