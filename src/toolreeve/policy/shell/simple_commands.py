@@ -136,7 +136,7 @@ class _Reader:
 
     def _is_explained(self, part: CommandPart) -> bool:
         """A program of a path is meant only where it stands; one with a specification only by words that this knows,
-        unless it runs code of the workspace anyway."""
+        unless it runs code of the workspace anyway, and no word is code itself."""
         name = part.argv[0]
         if name in RUNS_ANYTHING:
             return False
@@ -145,7 +145,9 @@ class _Reader:
         if part.known or part.code:
             return True
         spec, _ = find_subcommand(part.program, part.argv)
-        return program(part.program) is None if spec is None else bool(spec.code)
+        if spec is None:
+            return program(part.program) is None
+        return bool(spec.code) and not any(spec.refuses(word) for word in part.argv[1:])
 
     def _analyse(self, node: Node) -> Analysis:
         return analyse_script(ShellScript((Step(node, ";"),)), self._analysis)

@@ -121,7 +121,7 @@ class _Reader:
                 if self._loose and self._program.harmless is not True:
                     raise NotKnown("`--` after a word that may expand to a flag and take it as its value")
                 break
-            elif word in self._program.refused or word.partition("=")[0] in self._program.refused:
+            elif word.partition("=")[0] in self._program.refused:
                 raise NotKnown(f"the flag {word.partition('=')[0]}")
             elif word[1] == "-" or self._program.single:
                 self._long(word)

@@ -126,6 +126,18 @@ class Program:
         plain = bool(self.harmless) or not self.handler
         return plain and bool(operands) and operands <= _READING and _CHANGING.isdisjoint(self.data)
 
+    def refuses(self, word: str) -> bool:
+        """Whether a word may make the program do something else than its name says: also one of a `never` flag that is
+        abbreviated, or among others (`-kE`)."""
+        name = word.partition("=")[0]
+        if self.unlike is not None and self.unlike.search(word):
+            return True
+        if name[:2] == "--":
+            return len(name) > 2 and any(flag.startswith(name) for flag in self.refused)
+        if self.single:
+            return name in self.refused
+        return name[:1] == "-" and any(flag[1] in name for flag in self.refused if len(flag) == 2)
+
     def _read_flags(self, data: Mapping[str, Any]) -> None:
         for field, listed in data.items():
             if field in ("flags", "maybe") or field in ROLES:
