@@ -63,7 +63,7 @@ async def test_package_managers_do_not_wait_for_a_network_that_is_not_there(worl
     async with approving_runtime(world) as runtime:
         result = await runtime.call("bash", command="echo $npm_config_fetch_retries $PIP_RETRIES")
 
-    assert result.output == "0 0\n"
+    assert result.output == "0 1\n"
 
 
 async def test_a_command_that_fails_keeps_what_it_printed(world: World) -> None:

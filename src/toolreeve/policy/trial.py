@@ -103,9 +103,7 @@ def find_obstacle(action: Action, state: PolicyState) -> str:
     if action.danger is DangerLevel.CRITICAL:
         return "its effect cannot be undone"
     found = analysis_of(action)
-    if found is not None and found.confinable.within is Confinement.WORK:
-        return found.confinable.why
-    if found is None and (need := _declared_need(action, state)):
+    if need := _declared_need(action, state) if found is None else found.confinable.find_need(offline=state.offline):
         return need
     if (found is not None and found.known) or (guard := state.read_guard) is None:
         return ""
@@ -131,12 +129,11 @@ def find_undo_obstacle(action: Action, state: PolicyState, *, network: str) -> s
     if state.mode is PermissionMode.BYPASS or Confinement.TRY not in state.confinements:
         return "commands run without layers here"
     found = analysis_of(action)
-    if found is not None and found.confinable.within is Confinement.WORK:
-        return found.confinable.why
-    if found is None and (need := _declared_need(action, state)):
+    offline = network == "none"
+    if need := _declared_need(action, state) if found is None else found.confinable.find_need(offline=offline):
         return need
     uses_network = is_builtin(action.spec) and (found is None or not found.known)
-    if network != "none" and uses_network:
+    if uses_network and not offline:
         return f"it may use the network (commands.network = {network})"
     return ""
 

@@ -40,7 +40,10 @@ _SETTINGS = LimitSettings(
 )
 
 _PLAIN_OUTPUT: Mapping[str, str] = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb", "NO_COLOR": "1"}
-_NO_RETRIES: Mapping[str, str] = {"npm_config_fetch_retries": "0", "PIP_RETRIES": "0"}
+_NO_RETRIES: Mapping[str, str] = {
+    **dict.fromkeys(("npm_config_fetch_retries", "CARGO_NET_RETRY", "UV_HTTP_RETRIES", "YARN_HTTP_RETRY"), "0"),
+    "PIP_RETRIES": "1",  # with none, pip does not say why it failed
+}
 """Without a network a package manager fails at once, instead of trying again for minutes."""
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

@@ -117,8 +117,9 @@ def test_a_workspace_inside_such_a_directory_is_not_private() -> None:
     [
         ("curl -s https://example.com", "it contacts example.com"),
         ("git fetch", "it contacts git remote"),
-        ("pytest && pip install requests", "`pip install requests` needs one"),
+        ("pytest && pip download requests", "`pip download requests` needs one"),
         ("bash -c 'npm ci'", "`npm ci` needs one"),
+        ("npm install", ""),
         ("curl --version; rm x", ""),
         ("pip install --no-index ./wheel.whl", ""),
         ("git clone ./a b", ""),
@@ -127,6 +128,24 @@ def test_a_workspace_inside_such_a_directory_is_not_private() -> None:
 )
 def test_what_cannot_work_without_a_network_is_told(command: str, use: str) -> None:
     assert analysed(command).network == use
+
+
+@pytest.mark.parametrize("command", ["npm install", "pip install -r requirements.txt && pytest", "uv sync; npm i"])
+def test_an_installation_can_be_tried_where_running_for_real_gives_it_no_network_either(command: str) -> None:
+    found = analysed(command).confinable
+
+    assert (found.within, found.installs) == (Confinement.WORK, True)
+    assert found.find_need(offline=True) == ""
+    assert found.find_need(offline=False).endswith("needs the network, unless all that it installs is there")
+
+
+@pytest.mark.parametrize("command", ["npm install; curl x.example", "pip install x && docker ps", "npm install &"])
+def test_what_needs_more_than_an_installation_is_never_tried(command: str) -> None:
+    assert analysed(command).confinable.find_need(offline=True)
+
+
+def test_a_clone_of_a_directory_needs_no_network() -> None:
+    assert analysed("git clone ./a b").confinable.within is Confinement.TRY
 
 
 def test_an_installation_that_says_it_works_offline_can_be_tried() -> None:

@@ -20,16 +20,25 @@ _CHANGES = frozenset((EffectKind.WRITE, EffectKind.DELETE))
 _PRIVATE = ("/tmp", "/dev/shm")  # noqa: S108 - each confined command has its own
 _OUTGOING = frozenset((*CONTACTS, EffectKind.SPEND))
 _NETWORK = "the network"
+_INSTALLS = "the network, unless all that it installs is there"
 _OFFLINE = frozenset("--offline --no-index --no-build-isolation --help -h --version".split())
 """Words with which a program that downloads works without a network."""
 
 
 class Confinable(NamedTuple):
     """`why` it cannot be confined more tightly: for WORK what it needs from outside, for TRY what it may change, and
-    for LOOK why it is not known, or nothing if it certainly only reads."""
+    for LOOK why it is not known, or nothing if it certainly only reads. `installs`: all that it needs is a network, for
+    what may be there already."""
 
     within: Confinement
     why: str = ""
+    installs: bool = False
+
+    def find_need(self, *, offline: bool) -> str:
+        """What it needs that no confinement gives; empty if it can be tried. Where commands are `offline`, running for
+        real gives an installation no more than a trial does."""
+        may_be_tried = self.within is not Confinement.WORK or (offline and self.installs)
+        return "" if may_be_tried else self.why
 
 
 def grade(findings: Findings, danger: Risk, *, home: str, root: str, allowed: Sequence[str] = ()) -> Confinable:
@@ -37,8 +46,8 @@ def grade(findings: Findings, danger: Risk, *, home: str, root: str, allowed: Se
     unknown = [part for part in findings.parts if part.why]
     if not unknown and danger[0] <= DangerLevel.LOW:
         return Confinable(Confinement.LOOK)
-    if need := next(_needs(findings, danger, home, root, allowed), ""):
-        return Confinable(Confinement.WORK, need)
+    if needs := list(_needs(findings, danger, home, root, allowed)):
+        return Confinable(Confinement.WORK, needs[0], installs=all(need.endswith(_INSTALLS) for need in needs))
     if change := next(_changes(findings, home, root), ""):
         return Confinable(Confinement.TRY, change)
     why = unknown[0].why if unknown else danger[1]
@@ -108,14 +117,11 @@ def _out_of_reach(effect: Effect, root: str) -> str:
 def _needed_by(part: CommandPart) -> str:
     """By the name of the program, or of the program and its subcommand."""
     need = _NEEDS.get(part.program, "")
-    if _OFFLINE.intersection(part.argv) and need in ("", _NETWORK):
-        return ""
     if not need and part.program in _WITH_SUBCOMMANDS:
         words = [word for word in part.argv[1:] if word[:1] != "-"]
-        need = _NEEDS.get(" ".join((part.program, *words[:1])), "") or _NEEDS.get(
-            " ".join((part.program, *words[:2])), ""
-        )
-    return need
+        need = _NEEDS.get(" ".join((part.program, *words[:1])), "")
+    works_offline = part.known or not _OFFLINE.isdisjoint(part.argv)  # effects tell what a known one contacts
+    return "" if works_offline and need in (_NETWORK, _INSTALLS) else need
 
 
 _DOING = {
@@ -129,18 +135,21 @@ _NEEDED_BY = {
     _NETWORK: """
         ssh scp sftp ftp telnet nc ncat netcat socat nmap curl wget aria2c http xh rsh mosh lynx w3m ping ping6
         traceroute dig nslookup host whois gh glab hub aws gcloud gsutil az doctl heroku vercel netlify fly flyctl
-        wrangler firebase ngrok twine pip/install pip/download pip/wheel pip/index pip/search pip3/install pip3/download
-        pip3/wheel pipx/install pipx/run uv/add uv/sync uv/lock uv/tool poetry/install poetry/add poetry/update
-        poetry/lock pdm/install pdm/add pipenv/install conda/install conda/create conda/update mamba/install
-        mamba/create npm/install npm/i npm/ci npm/add npm/update npm/up npm/outdated npm/audit npm/publish npm/view
-        npm/info npm/init npm/create npm/login npm/whoami yarn/install yarn/add yarn/upgrade yarn/up yarn/dlx
-        yarn/create yarn/audit yarn/outdated yarn/publish pnpm/install pnpm/i pnpm/add pnpm/update pnpm/up pnpm/dlx
-        pnpm/create pnpm/audit pnpm/outdated pnpm/publish bun/install bun/add bun/update bun/create bunx cargo/install
-        cargo/update cargo/fetch cargo/add cargo/search cargo/publish go/get go/install gem/install gem/update
-        bundle/install bundle/update composer/install composer/update composer/require mix/deps.get brew/install
-        brew/update brew/upgrade apt/update apt/install apt-get/update apt-get/install apk/add dnf/install yum/install
-        pacman snap/install flatpak/install git/push git/pull git/fetch git/clone git/ls-remote terraform/init
-        terraform/plan terraform/apply terraform/destroy pulumi vault helm/repo python/http.server python3/http.server
+        wrangler firebase ngrok twine pip/download pip/wheel pip/index pip/search pip3/download pip3/wheel pipx/install
+        pipx/run uv/add uv/lock uv/tool poetry/add poetry/update poetry/lock pdm/add conda/install conda/create
+        conda/update mamba/install mamba/create npm/ci npm/add npm/update npm/up npm/outdated npm/audit npm/publish
+        npm/view npm/info npm/init npm/create npm/login npm/whoami yarn/add yarn/upgrade yarn/up yarn/dlx yarn/create
+        yarn/audit yarn/outdated yarn/publish pnpm/add pnpm/update pnpm/up pnpm/dlx pnpm/create pnpm/audit pnpm/outdated
+        pnpm/publish bun/add bun/update bun/create bunx cargo/install cargo/update cargo/add cargo/search cargo/publish
+        gem/install gem/update bundle/update composer/update composer/require brew/install brew/update brew/upgrade
+        apt/update apt/install apt-get/update apt-get/install apk/add dnf/install yum/install pacman snap/install
+        flatpak/install git/push git/pull git/fetch git/clone git/ls-remote terraform/plan terraform/apply
+        terraform/destroy pulumi vault helm/repo python/http.server python3/http.server
+    """,
+    _INSTALLS: """
+        pip/install pip3/install uv/sync poetry/install pdm/install pipenv/install npm/install npm/i yarn/install
+        pnpm/install pnpm/i bun/install cargo/fetch go/get go/install bundle/install composer/install mix/deps.get
+        terraform/init
     """,
     "a service outside the sandbox": """
         docker docker-compose podman buildah skopeo nerdctl kubectl minikube kind k3s k3d helm systemctl service
