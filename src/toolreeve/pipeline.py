@@ -26,7 +26,7 @@ from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.recovery import suggest
-from toolreeve.policy.confinement import bounds_of
+from toolreeve.policy.confinement import bounds_of, hides_history
 from toolreeve.policy.layers import PolicyState, decide, with_rationale
 from toolreeve.policy.shadow import decide_shadow
 from toolreeve.policy.trial import decide_trial
@@ -175,6 +175,8 @@ class Pipeline:
     def _bounds(self, action: Action, entry: Entry, *, over_layers: bool) -> ProgramBounds:
         runs = entry.meta.runs
         bounds = bounds_of(Confinement.TRY if over_layers else runs, action)
+        if runs is not Confinement.WORK and hides_history(action, self.policy()):
+            bounds = replace(bounds, hides_history=True)
         if runs is Confinement.TRY:
             return replace(bounds, seconds=self.trials().seconds)
         return replace(bounds, approved=True) if over_layers else bounds

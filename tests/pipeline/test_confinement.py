@@ -1,6 +1,8 @@
 """The verdict binds the kernel: what is allowed as reading cannot change anything."""
 
 import asyncio
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from toolreeve.core.danger import DangerLevel
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output, ToolResult
 from toolreeve.core.tool import tool
+from toolreeve.core.trial import Confinement
 from toolreeve.tools.processes import failed
 
 EXPLOITS = (
@@ -52,6 +55,19 @@ async def write_as_reader(ctx: Context) -> Output:
     if ended.exit_code:
         raise failed("failed", ended, "touch made")
     return Output(data={}, command="touch made")
+
+
+@tool(read_only=True, danger=DangerLevel.SAFE, effects=lambda _, __: ())
+async def connect_as_reader(ctx: Context) -> Output:
+    """A tool that is believed to read and connects to a socket in the workspace."""
+    code = "import socket; socket.socket(socket.AF_UNIX).connect('socket')"
+    argv = ("python3", "-c", code)
+    ended = await ctx.processes.run(
+        ProcessRequest(argv=argv, directory=ctx.files.root, limits=ProcessLimits(processes=64))
+    )
+    if ended.exit_code:
+        raise failed("failed", ended, "connect")
+    return Output(data={}, command="connect")
 
 
 class Person:
@@ -155,3 +171,30 @@ async def test_the_first_calls_are_confined_even_if_they_come_at_once(world: Wor
         results = await asyncio.gather(*(reeve.call("bash", {"command": "ls"}) for _ in range(4)))
 
     assert [result.meta.to_dict()["runs"] for result in results] == ["look"] * 4
+
+
+@pytest.mark.parametrize("made", ["before", "later"])
+async def test_what_only_looks_cannot_write_to_a_program_of_the_host(world: World, made: str) -> None:
+    """Neither a pipe nor a socket is read-only where its file system is."""
+    pipe = world.workspace / "pipe"
+    (world.workspace / "-opipe").write_text("sent")
+    with socket.socket(socket.AF_UNIX) as server:
+        async with world.reeve(tools=[connect_as_reader]) as reeve:
+            if made == "later":
+                await reeve.call("bash", command="ls")
+            os.mkfifo(pipe)
+            server.bind(os.path.relpath(world.workspace / "socket"))
+            server.listen()
+            server.setblocking(False)
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                sent = await reeve.call("bash", command="sort *")
+                connected = await reeve.call("connect_as_reader")
+                assert os.read(reader, 1) == b""
+            finally:
+                os.close(reader)
+
+        assert [result.meta.runs for result in (sent, connected)] == [Confinement.LOOK] * 2
+        assert [result.success for result in (sent, connected)] == [False, False]
+        with pytest.raises(BlockingIOError):
+            server.accept()

@@ -1,5 +1,6 @@
 """Rules about reading and trials: the sandbox hides what they guard."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,103 @@ async def test_a_rule_that_names_too_many_files_is_asked_about_beforehand(
         await run(reeve, "print(1)")
 
     assert "it may read what the rule 'guard' guards" in person.questions[0].verdict.reason
+
+
+GIT = {
+    "git show": "git show HEAD:private/a.txt",
+    "git log": "git log -p",
+    "git cat-file": "git cat-file --batch-all-objects --batch",
+    "git archive": "git archive HEAD | tar xO",
+    "git grep": "git grep . HEAD",
+    "git clone": "git clone -q . x; cat x/private/a.txt",
+    "git checkout": "GIT_WORK_TREE=/tmp git checkout HEAD -- .; cat /tmp/private/a.txt",
+    "git worktree": "git worktree add -q /tmp/w; cat /tmp/w/private/a.txt",
+    "git stash": "git stash show -p",
+    "another place": "GIT_DIR=$PWD/.git/../.git git log -p",
+    "alternates": "git init -q x; echo $PWD/.git/objects > x/.git/objects/info/alternates; git -C x log -p HEAD",
+}
+
+
+@pytest.fixture
+def history(world: World, private: Path) -> Path:
+    root = world.workspace
+    git = ["git", "-C", str(root), "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+        subprocess.run([*git, *arguments], check=True)
+    return private
+
+
+@pytest.mark.parametrize("way", GIT)
+@pytest.mark.parametrize("form", ["{}", "python3 -c 'import os; os.system(bytes.fromhex(\"{}\").decode())'"])
+async def test_a_command_cannot_read_what_a_rule_guards_from_the_history(
+    world: World, history: Path, way: str, form: str
+) -> None:
+    command = form.format(GIT[way] if form == "{}" else GIT[way].encode().hex())
+    async with world.reeve(approve=Person(agrees=False), policy=[guarding("deny", under="private")]) as reeve:
+        result = await reeve.call("bash", command=command)
+
+    assert SECRET not in str(result.to_dict())
+
+
+async def test_code_cannot_read_the_objects_of_git_where_a_rule_guards_files(world: World, history: Path) -> None:
+    code = """
+import os, zlib
+for folder, _, names in os.walk('.git/objects'):
+    for name in names:
+        print(zlib.decompress(open(os.path.join(folder, name), 'rb').read()))
+print('done')
+"""
+    async with world.reeve(approve=Person(agrees=False), policy=[guarding("deny", under="private")]) as reeve:
+        result = await run(reeve, code)
+
+    assert (result.output, result.meta.runs) == ("done\n", Confinement.TRY)
+
+
+async def test_code_that_needs_the_history_is_asked_about_where_a_rule_guards_files(
+    world: World, history: Path
+) -> None:
+    person = Person(agrees=True)
+    async with world.reeve(approve=person, policy=[guarding("ask", under="private")]) as reeve:
+        plain = await reeve.call("bash", command="git status --short; git log --oneline | wc -l")
+        result = await run(reeve, "import subprocess; print(subprocess.check_output(['git', 'log', '--format=%s']))")
+
+    assert plain.output.strip() == "1"
+    assert result.output == "b'one\\n'\n"
+    (question,) = person.questions
+    assert "it uses the history of git" in question.verdict.reason
+
+
+@pytest.mark.parametrize("made", ["before", "later", "in a new directory"])
+@pytest.mark.parametrize("name", ["private/a.txt", "secrets.json", "sub/.env"])
+async def test_another_name_of_a_guarded_file_is_hidden_too(world: World, private: Path, name: str, made: str) -> None:
+    guarded = world.workspace / name
+    guarded.parent.mkdir(exist_ok=True)
+    guarded.write_text(SECRET)
+    other = world.workspace / "notes.txt"
+    if made == "in a new directory":
+        other = world.workspace / "new/notes.txt"
+    if made == "before":
+        other.hardlink_to(guarded)
+    read = f"print(open({str(other)!r}).read())"
+    async with world.reeve(approve=Person(agrees=False), policy=[guarding("deny", glob="private/*.txt")]) as reeve:
+        await run(reeve, "print(1)")
+        if made != "before":
+            other.parent.mkdir(exist_ok=True)
+            other.hardlink_to(guarded)
+        tried = await run(reeve, read)
+        looked = await reeve.call("bash", command=f"cat {other}")
+
+    assert [SECRET in str(result.to_dict()) for result in (tried, looked)] == [False, False]
+
+
+async def test_a_file_that_was_another_name_is_seen_again(world: World, private: Path) -> None:
+    other = world.workspace / "notes.txt"
+    other.hardlink_to(private / "a.txt")
+    async with world.reeve(approve=Person(agrees=False), policy=[guarding("deny", under="private")]) as reeve:
+        hidden = await run(reeve, "print(open('notes.txt').read())")
+        other.unlink()
+        other.write_text("open")
+        seen = await run(reeve, "print(open('notes.txt').read())")
+
+    assert hidden.error is not None
+    assert seen.output == "open\n"

@@ -16,8 +16,9 @@ from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.result import Output
 from toolreeve.core.trial import Confinement, ObservedChanges, TrialImpossible
 from toolreeve.core.verdict import Decision, Verdict
-from toolreeve.execution.stopped import refused_paths, stopped_read, stopped_write
+from toolreeve.execution.stopped import lacks_repository, refused_paths, stopped_read, stopped_write
 from toolreeve.policy.conditions import absolute
+from toolreeve.policy.confinement import hides_history
 from toolreeve.policy.layers import decide, with_rationale
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
@@ -131,6 +132,8 @@ class ConfinedExecution:
         if reads and (refusal := refuse_changes(action, ObservedChanges(effects=reads), state)) is not None:
             entry.meta.verdict = refusal
             raise ToolError(ErrorCode.DENIED, f"stopped: it reads {found[0]}: {refusal.reason}", data=error.data)
+        if hides_history(action, state) and lacks_repository(error):
+            found.append("the history of git")
         return found
 
     async def _try(self, action: Action, entry: Entry) -> Output | None:
@@ -147,24 +150,25 @@ class ConfinedExecution:
         """Run the call, then settle what it changed. None if it must run without layers: `meta.trial` says why, and
         nothing of it has taken effect. A trial that is held for its question does not run again."""
         call = entry.call
-        if why := self._trials().runs_elsewhere(action) or self._trials().oversized.get(_command(action)):
+        trials = self._trials()
+        if why := trials.runs_elsewhere(action) or trials.oversized.get(_command(action)) or trials.find_large(action):
             entry.meta.trial = {"outcome": "impossible", "why": why}
             return None
         held = self._take_held(action, entry)
-        await self._trials().begin()
+        await trials.begin()
         try:
             ended = await self._end(action, entry) if held is None else await self._replay(action, entry, held)
         except TrialImpossible as impossible:
-            self._trials().discard(call.id)
+            trials.discard(call.id)
             entry.meta.trial = {"outcome": "impossible", "why": impossible.reason}
             return None
         except BaseException:
-            self._trials().discard(call.id)
+            trials.discard(call.id)
             raise
         failure = ended if isinstance(ended, ToolError) else None
         if not await self._settle(action, entry, ended, held):
             if "trial.layer_mb" in _why(entry):
-                self._trials().note_oversized(_command(action), _why(entry))
+                trials.note_oversized(_command(action), _why(entry))
             entry.tried = ConfinedRun(ended.data, f"tried before: {_why(entry)}")
             return None
         if failure is not None:

@@ -18,13 +18,14 @@ from toolreeve.confinement.held_trials import HeldTrial, HeldTrials
 from toolreeve.core.action import Action
 from toolreeve.core.call import ToolCall
 from toolreeve.core.context import Services
-from toolreeve.core.effects import Effect
+from toolreeve.core.effects import Effect, EffectKind
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.failure_reason import lacks_network
 from toolreeve.core.guarded_paths import GuardTable
 from toolreeve.core.process import ProcessLimits, ProcessRequest
 from toolreeve.core.result import Output
 from toolreeve.core.trial import NOTHING_CHANGED, Confinement, Layer, ObservedChanges, TrialLayers, wait_for_tick
+from toolreeve.policy.shell.analysis import analysis_of
 from toolreeve.policy.state import PolicyState
 from toolreeve.policy.trial import find_undo_obstacle
 from toolreeve.trial.committer import Committer
@@ -154,6 +155,7 @@ class TrialStage:
         scratch: Sequence[str],
         seconds: float,
         keeps: bool,
+        layer_mb: int,
         committer: Committer,
         last_change: Callable[[], float],
         runs_elsewhere: Callable[[Action], str] = lambda _: "",
@@ -163,6 +165,7 @@ class TrialStage:
         self.runs_elsewhere = runs_elsewhere
         self.seconds = seconds
         self.keeps = keeps
+        self._layer_mb = layer_mb
         self._layers = layers
         self._services = services
         self._guards = guards
@@ -170,6 +173,15 @@ class TrialStage:
         self.held = HeldTrials()
         self.oversized: dict[str, str] = {}
         """Calls that changed more than a layer holds, and why they run without one from then on."""
+
+    def find_large(self, action: Action) -> str:
+        """Why a layer cannot hold a file that the call is known to change; empty if none is that large."""
+        found = analysis_of(action)
+        for effect in () if found is None else found.changes:
+            if effect.kind is EffectKind.WRITE and _size(effect.target) > self._layer_mb << 20:
+                limit = f"trial.layer_mb = {self._layer_mb}"
+                return f"it changes {effect.target}, which is more than a trial can hold ({limit})"
+        return ""
 
     def note_oversized(self, command: str, why: str) -> None:
         while len(self.oversized) >= MOST_OVERSIZED:
@@ -304,6 +316,13 @@ class TrialStage:
         except ToolError:
             return b""
         return ended.stdout if ended.exit_code == 0 else b""
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
 
 
 def _tracked(printed: bytes) -> tuple[set[str], set[str]]:

@@ -156,19 +156,22 @@ def silent(_: str) -> None:
 class ProgramBounds:
     """What the verdict leaves to the programs of a call, whatever its tool requests: `confinement` is the loosest, and
     `hosts` are all that may be contacted; None for those of the request. `seconds` is the timeout of a trial.
-    `approved`: the call was allowed to run for real, so its programs read as in WORK."""
+    `approved`: the call was allowed to run for real, so its programs read as in WORK. `hides_history`: they see nothing
+    of what git stores."""
 
     confinement: Confinement = Confinement.WORK
     hosts: frozenset[str] | None = None
     seconds: float | None = None
     approved: bool = False
+    hides_history: bool = False
 
     def apply(self, request: ProcessRequest) -> ProcessRequest:
         confinement = self.confinement.tighter(request.confinement)
+        bound = replace(request, confinement=confinement, hides_history=self.hides_history)
         if self.hosts is None:
-            return replace(request, confinement=confinement)
+            return bound
         network = request.network if self.hosts else "none"
-        return replace(request, confinement=confinement, network=network, hosts=self.hosts, approved=self.approved)
+        return replace(bound, network=network, hosts=self.hosts, approved=self.approved)
 
 
 UNBOUND = ProgramBounds()

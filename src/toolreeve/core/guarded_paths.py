@@ -263,7 +263,8 @@ REPOSITORY_NAMES = frozenset({*_REPOSITORY, *(first for first, _ in _REPOSITORY_
 REPOSITORY_MAKERS = frozenset({"head", "objects", "commondir"})
 """Those of them that `is_repository` asks for: none of the others makes a directory a repository."""
 
-REPOSITORY_BULK = frozenset({"objects", "refs", "logs", "lfs", "annex"})
+REPOSITORY_CONTENT = frozenset({"objects", "lfs", "annex"})
+REPOSITORY_BULK = REPOSITORY_CONTENT | {"refs", "logs"}
 """Parts of a repository that are large and name no program: paths inside them are not examined."""
 
 _WRITTEN_BY_GIT = REPOSITORY_BULK | {"info", "rebase-merge", "rebase-apply", "worktrees", "modules", "sequencer"}

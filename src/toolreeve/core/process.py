@@ -54,6 +54,7 @@ class ProcessRequest:
     touch. `confinement` says what it can change of them. It was `approved` if it was allowed to run for
     real and reads as in WORK. With `hosts`, a guarded network reaches only these. With
     `neutral_git`, no git that it starts obeys settings or hooks of a repository that could run something. With
+    `hides_history`, it sees nothing of what git stores. With
     `private_directory` it starts in a fresh directory that is removed afterwards. `call` is the id of the calling tool
     call. `files` are passed on inherited descriptors that the program finds by name in its environment
     (`NAME=/dev/fd/N`), for data too large or too sensitive for the environment.
@@ -72,6 +73,7 @@ class ProcessRequest:
     confinement: Confinement = Confinement.WORK
     approved: bool = False
     neutral_git: bool = False
+    hides_history: bool = False
     call: str = ""
     allowed_programs: tuple[str, ...] = ()
     limits: ProcessLimits = ProcessLimits()

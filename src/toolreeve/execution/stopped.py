@@ -21,6 +21,8 @@ _WRITES = tuple(
 )
 _ANY_WRITE = re.compile(r"read-only file system", re.IGNORECASE)
 _COVERED = re.compile(r"permission denied|device or resource busy|not readable", re.IGNORECASE)
+_NOT_SEEN = "ignored by one of your .gitignore files"
+"""So git takes a hidden file that it is told to add; the paths follow."""
 _BETWEEN = re.compile(r"[\s'\"`(),:;=]+")
 
 
@@ -46,8 +48,14 @@ def stopped_read(error: ToolError | None, unread: Sequence[str] = ()) -> str:
 
 def refused_paths(error: ToolError | None) -> Sequence[str]:
     """The words that may be files which the failed program could not use."""
-    lines = [line for line in _printed(error).splitlines() if _COVERED.search(line)]
+    printed = _printed(error)
+    lines = [line for line in printed.splitlines() if _NOT_SEEN in printed or _COVERED.search(line)]
     return list(dict.fromkeys(word for line in lines for word in _BETWEEN.split(line) if word))
+
+
+def lacks_repository(error: ToolError | None) -> bool:
+    """Whether git says that there is no repository, as it does where its objects are hidden."""
+    return "not a git repository" in _printed(error)
 
 
 def _printed(error: ToolError | None) -> str:

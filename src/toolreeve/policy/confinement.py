@@ -7,8 +7,10 @@ from toolreeve.core.action import Action
 from toolreeve.core.context import UNBOUND, ProgramBounds
 from toolreeve.core.effects import CONTACTS
 from toolreeve.core.errors import ToolError
+from toolreeve.core.toolset import is_builtin
 from toolreeve.core.trial import Confinement
 from toolreeve.core.urls import parse_host
+from toolreeve.policy.state import PolicyState
 
 
 def bounds_of(runs: Confinement, action: Action) -> ProgramBounds:
@@ -22,6 +24,19 @@ def bounds_of(runs: Confinement, action: Action) -> ProgramBounds:
             return ProgramBounds(confinement=Confinement.LOOK)
         case Confinement.LOOK:
             return ProgramBounds(confinement=Confinement.LOOK, hosts=_hosts(action))
+
+
+def hides_history(action: Action, state: PolicyState) -> bool:
+    """Whether the call's programs see nothing of what git stores: that is also what rules keep from being read, without
+    its name. A command of git that is known was judged by the files that it prints."""
+    if not state.hidden:
+        return False
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    found = analysis_of(action)
+    if found is None:
+        return not (action.read_only and is_builtin(action.spec))
+    return not found.known or all(part.program != "git" for part in found.parts)
 
 
 def _hosts(action: Action) -> frozenset[str] | None:

@@ -242,6 +242,7 @@ class Assembly:
             scratch=trial.scratch,
             seconds=trial.seconds,
             keeps=trial.use == "ask",
+            layer_mb=trial.layer_mb,
             committer=Committer(self.commits, self.undo.note),
             last_change=lambda: self.undo.noted_at,
             runs_elsewhere=self._runs_elsewhere,

@@ -21,7 +21,7 @@ from toolreeve.sandbox.session import SandboxSession, SlotHandle
 
 _LARGEST_MESSAGE = 1 << 14
 _DRAIN_TIMEOUT = 1.0
-_CHECK_GROUP_EVERY = 0.2
+_CHECK_LIMITS_EVERY = 0.2
 _MEGABYTE = 1 << 20
 _STREAM_MODES = (0o644, 0o622, 0o622)
 
@@ -97,16 +97,15 @@ class ConfinedCommand:
             self._over.set_result(None)
 
     def _schedule_check(self) -> None:
-        self._check_timer = self._loop.call_later(_CHECK_GROUP_EVERY, self._check_group)
+        self._check_timer = self._loop.call_later(_CHECK_LIMITS_EVERY, self._check_limits)
 
-    def _check_group(self) -> None:
-        """Where the kernel killed one process for memory, the others need not go on."""
-        group = self._slot.group
-        if group is None:
-            return
-        if group.limits_hit()[0]:
+    def _check_limits(self) -> None:
+        """Where the kernel killed one process for memory, the others need not go on; nor where a layer is full, of
+        which nothing will be kept."""
+        slot = self._slot
+        if (slot.group is not None and slot.group.limits_hit()[0]) or slot.find_full():
             self._kill()
-        else:
+        elif slot.group is not None or slot.layers:
             self._schedule_check()
 
     def _expire(self) -> None:

@@ -245,6 +245,7 @@ class Sandbox:
             request.hosts if request.network == "guarded" else None,
             request.allowed_programs,
             self._monitor.neutral() if request.neutral_git else NO_COVERS,
+            self._monitor.history() if request.hides_history else (),
         )
 
     async def _build(self, request: ProcessRequest) -> SandboxSession:
@@ -253,7 +254,8 @@ class Sandbox:
             self._devnull = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         found = self._monitor.found()
         neutral = self._monitor.neutral() if request.neutral_git else NO_COVERS
-        shown = found._replace(hidden=(*found.hidden, *neutral.hidden), contents=neutral.contents)
+        history = self._monitor.history() if request.hides_history else ()
+        shown = found._replace(hidden=(*found.hidden, *neutral.hidden, *history), contents=neutral.contents)
         session = await self._builder.build(request, shown)
         if session.has_namespaces:
             self._monitor.note_covered(found)

@@ -41,7 +41,18 @@ class SlotHandle:
     """A slot process, which runs one command at a time. `pidfd` is its init's, or its own without namespaces. `layers`
     are the upper directories of a trial, until they are taken out."""
 
-    __slots__ = ("commands", "group", "has_namespaces", "is_dead", "kind", "layers", "pidfd", "report", "uses")
+    __slots__ = (
+        "commands",
+        "group",
+        "has_namespaces",
+        "is_dead",
+        "is_full",
+        "kind",
+        "layers",
+        "pidfd",
+        "report",
+        "uses",
+    )
 
     def __init__(
         self,
@@ -64,6 +75,14 @@ class SlotHandle:
         self.report: asyncio.Future[bytes] | None = None
         self.uses = 0
         self.is_dead = False
+        self.is_full = False
+
+    def find_full(self) -> bool:
+        """Whether nothing fits into its layers any more, which share one file system."""
+        if self.layers:
+            found = os.fstatvfs(self.layers[0])
+            self.is_full = self.is_full or not (found.f_bfree and found.f_ffree)
+        return self.is_full
 
     def terminate(self) -> None:
         """End the command with all it started. The slot then reports how it exited, or is gone."""

@@ -103,14 +103,15 @@ class Trials:
             uid=os.geteuid() if plan.uid is None else plan.uid,
             gid=os.getegid() if plan.uid is None else plan.uid,
             notes=USER_NOTES if plan.uid is None else TRUSTED_NOTES,
-            problem=problem or _fullness(upper, plan.layer_mb),
+            problem=problem or _fullness(trial.slot, upper, plan.layer_mb),
         )
 
 
-def _fullness(upper: int, megabytes: int) -> str:
+def _fullness(slot: SlotHandle, upper: int, megabytes: int) -> str:
     """A program may go on after a write that failed, and remove some of what it wrote: nearly full counts, too."""
     found = os.fstatvfs(upper)
-    if found.f_bfree > found.f_blocks // _RESERVE and found.f_ffree > found.f_files // _RESERVE:
+    has_room = found.f_bfree > found.f_blocks // _RESERVE and found.f_ffree > found.f_files // _RESERVE
+    if has_room and not slot.is_full:
         return ""
     return f"it changed more than a trial can hold (trial.layer_mb = {megabytes})"
 

@@ -128,6 +128,9 @@ class IntegrityMonitor:
             self._neutral = self._watch.version, covers(self._watch, self._guards)
         return self._neutral[1]
 
+    def history(self) -> tuple[str, ...]:
+        return self._watch.history()
+
     def note_covered(self, found: CoveredPaths) -> None:
         """A sandbox was built with these covers."""
         for path in found.guarded:
@@ -165,7 +168,7 @@ class IntegrityMonitor:
         self._suspect((changes.appeared | targets.arrived) - returned, replaced)
         self._watch_targets()
         guarded = changes.appeared | replaced | targets.guarded | referenced
-        hidden = {path for path in changes.hidden if os.path.lexists(path)} | targets.hidden
+        hidden = changes.hidden.intersection(self._watch.hidden() | self._watch.sensitive()) | targets.hidden
         self._renew_covers(hidden, [path for path in guarded if not self._is_suspect(path)])
 
     def _renew_covers(self, hidden: Iterable[str], guarded: Iterable[str]) -> None:

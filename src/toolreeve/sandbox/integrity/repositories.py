@@ -43,6 +43,11 @@ class Repositories:
             self._known[directory] = None
         return is_one
 
+    def stores(self) -> tuple[str, ...]:
+        """The directories with the content of files."""
+        found = (f"{path}/{name}" for path in self._known for name in table.REPOSITORY_CONTENT)
+        return tuple(sorted(filter(os.path.isdir, found)))
+
     def discard_below(self, top: str) -> None:
         for path in self._known.below(top):
             del self._known[path]

@@ -18,7 +18,7 @@ from toolreeve.sandbox.integrity import beneath
 from toolreeve.sandbox.integrity.changes import NO_CHANGES, Changes, KnownState, Signature, Tally
 from toolreeve.sandbox.integrity.git_references import GitReferences
 from toolreeve.sandbox.integrity.inventory import Inventory
-from toolreeve.sandbox.integrity.path_table import PathTable
+from toolreeve.sandbox.integrity.path_table import PathTable, is_in
 from toolreeve.sandbox.integrity.repositories import Repositories
 from toolreeve.sandbox.kernel import inotify
 
@@ -47,12 +47,13 @@ class Watch(Inventory):
         self._first_walk: frozenset[str] = frozenset()
         self.version = 0
         self._tally = Tally()
+        self._identities: dict[tuple[int, int], str] = {}
 
     def start(self) -> None:
         """Walk all roots, once. Blocks for as long as that takes."""
         self._watches.open()
-        walked = [self._scan(root) for root in (*self._guards.roots, *self._guards.readable)]
-        self._first_walk = frozenset().union(*walked)
+        walked = self._scan_roots()
+        self._first_walk = frozenset(walked)
         with self.unlocked():
             self._tally = Tally()
         for path in list(self._known):
@@ -140,6 +141,10 @@ class Watch(Inventory):
         """What guards an absolute path now: repositories are recognized by their content."""
         return self._repositories.guard_of(path, self._references)
 
+    def history(self) -> tuple[str, ...]:
+        """Where the repositories keep what files held, whatever the names of those."""
+        return self._repositories.stores()
+
     def drain(self, most: int = inotify.MOST_QUEUED) -> Changes:
         """The changes since the last call; with a smaller `most`, a part of them. What commands go on doing meanwhile
         is left for the next call."""
@@ -189,10 +194,16 @@ class Watch(Inventory):
             self._forget(path)
         if event.name.casefold() in _REPOSITORY_SIGNS:
             self._look_for_repository(directory)
-        if self._relevance_in(directory)(path):
+        if self._relevance_in(directory)(path) or _is_channel(path):
             self._inspect(path)
+        elif path in self._secrets or path in self._sensitive:
+            self._forget(path)
+        if self._identities and not is_directory:
+            self._follow_link(path)
         if is_directory and event.mask & (inotify.CREATE | inotify.MOVED_TO):
-            self._scan(path)
+            listed = self._scan(path)
+            if self._identities:
+                self._follow_links_in(listed)
 
     def _look_for_repository(self, directory: str) -> None:
         """A directory that has become a repository is listed anew."""
@@ -216,8 +227,7 @@ class Watch(Inventory):
         self._repositories = self._repositories.anew()
         self._truncated = ""
         self._closed_off = set()
-        for root in (*self._guards.roots, *self._guards.readable):
-            self._scan(root)
+        self._scan_roots()
         self._tally = tally
         tally.compare(before, self._known, secrets ^ {*self._secrets.items(), *self._sensitive.items()})
         return self._take_changes()
@@ -236,6 +246,42 @@ class Watch(Inventory):
             hidden=frozenset(tally.hidden),
             former={path: self._accepted[path] for path in tally.changed if path in self._accepted},
         )
+
+    def _scan_roots(self) -> list[str]:
+        """Where a secret file has several names, the others are looked for once all secrets are known."""
+        self._identities = {}
+        listed = [path for root in (*self._guards.roots, *self._guards.readable) for path in self._scan(root)]
+        covered = {*self._secrets, *self._sensitive} - self._closed_off
+        names = [self._follow_link(path) for each in covered for path in _files_below(each)]
+        if any(count > 1 for count in names):
+            self._follow_links_in(listed)
+        return listed
+
+    def _follow_links_in(self, directories: Iterable[str]) -> None:
+        for directory in directories:
+            if self._table_of(directory) is None:
+                for path in _files_in(directory):
+                    self._follow_link(path)
+
+    def _follow_link(self, path: str) -> int:
+        """A further name of a secret file (a hard link) is as secret as the one that tells. Returns how many names the
+        file has; 0 for what is not a file."""
+        found = _find_file(path)
+        if found is None:
+            return 0
+        identity = found.st_dev, found.st_ino
+        if self._table_of(path) is not None:
+            self._identities[identity] = path
+        elif found.st_nlink > 1 and (secret := self._identities.get(identity)) is not None:
+            same = _find_file(secret)
+            noted = self._table_of(secret)
+            if noted is not None and same is not None and identity == (same.st_dev, same.st_ino):
+                self._note_secret(noted, path, _signature(found))
+        return found.st_nlink
+
+    def _table_of(self, path: str) -> PathTable[Signature] | None:
+        """The table that hides a path, or a directory around it."""
+        return next((each for each in (self._secrets, self._sensitive) if is_in(path, each)), None)
 
     def _scan(self, top: str) -> list[str]:
         """Watch and list a directory and all below it, shallow ones first and generated ones last. Returns those that
@@ -277,17 +323,17 @@ class Watch(Inventory):
         self._watches.add(directory, inotify.NAMES)
         try:
             with os.scandir(directory) as found:
-                entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+                entries = [(entry.name, entry.is_dir(follow_symlinks=False), _is_special(entry)) for entry in found]
         except PermissionError:
             self._locked.add(directory)
             return
         except OSError:
             return
-        self._repositories.add_if_one(directory, {name.casefold() for name, _ in entries})
+        self._repositories.add_if_one(directory, {name.casefold() for name, _, _ in entries})
         is_relevant = self._relevance_in(directory)
-        for name, is_directory in entries:
+        for name, is_directory, is_special in entries:
             path = f"{directory.rstrip('/')}/{name}"
-            if is_relevant(path):
+            if is_special or is_relevant(path):
                 self._inspect(path)
             if is_directory and not self._is_fixed(path):
                 yield name
@@ -345,8 +391,10 @@ class Watch(Inventory):
         return self._guards.hidden(path) is not None and self._needs_cover(path, guard)
 
     def _is_sensitive(self, path: str, found: os.stat_result) -> bool:
-        """What lies in a sensitive directory needs no cover of its own."""
-        if not self._guards.sensitive(path, is_folder=_is_folder(path, found)):
+        """Through a pipe or a socket a command that only looks could write to a program of the host. What lies in a
+        sensitive directory needs no cover of its own."""
+        is_channel = stat.S_ISFIFO(found.st_mode) or stat.S_ISSOCK(found.st_mode)
+        if not is_channel and not self._guards.sensitive(path, is_folder=_is_folder(path, found)):
             return False
         return not (self._sensitive and any(str(above) in self._sensitive for above in PurePosixPath(path).parents))
 
@@ -372,6 +420,43 @@ class Watch(Inventory):
                 self._tally.hidden.add(path)
         self._repositories.discard_below(top)
         self._watches.remove_below(top)
+
+
+def _files_in(directory: str) -> list[str]:
+    try:
+        with os.scandir(directory) as found:
+            return [entry.path for entry in found if entry.is_file(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _is_special(entry: "os.DirEntry[str]") -> bool:
+    return not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False) or entry.is_symlink())
+
+
+def _is_channel(path: str) -> bool:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _files_below(path: str) -> Iterator[str]:
+    """The path itself, unless it is a directory."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        yield path
+        return
+    for directory, _, names in os.walk(path):
+        yield from (f"{directory}/{name}" for name in names)
+
+
+def _find_file(path: str) -> os.stat_result | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def _is_folder(path: str, found: os.stat_result) -> bool:

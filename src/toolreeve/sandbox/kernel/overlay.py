@@ -5,6 +5,7 @@ overlay alone would show it again. The layer is memory of a fixed size, and no p
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from toolreeve.sandbox.plan import Plan, within
 
 _STAGE = "/private/work"
 _INODES = 65536
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 _NOSUID_NODEV = syscalls.MS_NOSUID | syscalls.MS_NODEV
 _OPTIONS = "upperdir=upper,workdir=work,volatile,redirect_dir=nofollow,index=off,metacopy=off,xino=off"
 
@@ -102,4 +104,5 @@ def read_mounts() -> Iterator[tuple[str, str]]:
     with open("/proc/self/mountinfo", "rb") as file:
         for line in file:
             fields = line.split(b" ")
-            yield os.fsdecode(fields[4].decode("unicode_escape").encode("latin-1")), fields[5].decode()
+            path = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), fields[4])  # no codec is loaded in a slot
+            yield os.fsdecode(path), fields[5].decode()
