@@ -1,5 +1,7 @@
 """The road of a call that runs on trial: what it changed decides whether anyone is asked."""
 
+import asyncio
+import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -568,9 +570,115 @@ async def test_a_choice_of_changes_is_never_widened_to_a_run_without_layers(worl
 async def test_a_command_that_needs_the_network_is_refused_at_once_where_there_is_none(world: World) -> None:
     person = Person(agrees=True)
     async with world.reeve(approve=person) as reeve:
-        result = await reeve.call("bash", {"command": "pip install requests"})
+        result = await reeve.call("bash", {"command": "pip download requests"})
 
     assert result.error is not None
     assert result.error.code is ErrorCode.DENIED
     assert 'commands.network = "none"' in result.error.message
     assert person.questions == []
+
+
+async def test_an_installation_of_what_is_there_works_without_a_network(world: World, repository: Path) -> None:
+    (repository / ".gitignore").write_text("node_modules/\n")
+    (repository / "package.json").write_text('{"name": "a", "version": "1.0.0", "dependencies": {"b": "file:./b"}}')
+    (repository / "b").mkdir()
+    (repository / "b/package.json").write_text('{"name": "b", "version": "1.0.0"}')
+    run_process = asyncio.create_subprocess_exec("npm", "install", "--no-audit", cwd=repository)
+    assert await (await run_process).wait() == 0
+    before = snapshot(repository)
+    person = Person(agrees=False)
+    async with world.reeve(approve=person) as reeve:
+        result = await reeve.call("bash", {"command": "npm install --no-audit"})
+
+    assert result.success, result.to_text()
+    assert "up to date" in result.output
+    assert (result.meta.runs, person.questions, snapshot(repository)) == (Confinement.TRY, [], before)
+
+
+async def test_an_installation_of_what_is_missing_says_that_there_is_no_network(world: World, repository: Path) -> None:
+    (repository / "package.json").write_text('{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}')
+    person = Person(agrees=True)
+    async with world.reeve(approve=person) as reeve:
+        result = await reeve.call("bash", {"command": "npm install --no-audit"})
+
+    assert result.error is not None
+    assert 'commands.network = "none"' in result.to_text()
+    assert person.questions == []
+
+
+def git(root: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    return subprocess.run(
+        ["git", "-C", str(root), *identity, *arguments], check=True, capture_output=True
+    ).stdout.decode()
+
+
+@pytest.mark.parametrize("name", [".env", "sub dir/[x].key", "secrets.json", ".aws/credentials"])
+async def test_git_adds_everything_but_a_hidden_file_that_it_does_not_track(
+    world: World, repository: Path, name: str
+) -> None:
+    hidden = repository / name
+    hidden.parent.mkdir(exist_ok=True)
+    hidden.write_text("TOKEN=very-secret")
+    person = Person(agrees=True)
+    async with world.reeve(approve=person) as reeve:
+        result = await reeve.call("bash", {"command": "git add -A && git status --short"})
+
+    assert result.success, result.to_text()
+    assert result.output == "A  .gitignore\nA  a.txt\n"
+    assert git(repository, "ls-files").split() == [".gitignore", "a.txt"]
+    assert hidden.read_text() == "TOKEN=very-secret"
+
+
+@pytest.mark.parametrize("name", [".env", ".aws/credentials"])
+async def test_git_neither_commits_nor_deletes_a_hidden_file_that_it_tracks(
+    world: World, repository: Path, name: str
+) -> None:
+    hidden = repository / name
+    hidden.parent.mkdir(exist_ok=True)
+    hidden.write_text("TOKEN=very-secret")
+    os.utime(hidden, (1_000_000_000, 1_000_000_000))
+    git(repository, "add", "-f", ".")
+    git(repository, "commit", "-qm", "one")
+    (repository / "a.txt").write_text("two\n")
+    async with world.reeve(approve=Person(agrees=True)) as reeve:
+        command = "git add -A && git -c user.name=x -c user.email=x@y commit -qm two"
+        result = await reeve.call("bash", {"command": command})
+
+    assert result.success, result.to_text()
+    assert git(repository, "show", "--stat", "--format=").split()[0] == "a.txt"
+    assert git(repository, "show", f"HEAD:{name}") == "TOKEN=very-secret"
+    assert git(repository, "status", "--short") == ""
+
+
+async def test_a_full_layer_ends_the_trial_at_once(world: World, repository: Path) -> None:
+    person = Person(agrees=False)
+    code = """
+import time
+f = open('big', 'wb')
+try:
+    f.write(bytes(8 << 20)); f.flush()
+except OSError:
+    while True:
+        time.sleep(1)
+"""
+
+    result = await run(world, code, person, trial=Trial(layer_mb=2))
+
+    (question,) = person.questions
+    assert "trial.layer_mb" in question.verdict.reason
+    assert result.error is not None
+    assert "(timeout)" not in str(result.to_dict())
+
+
+async def test_a_file_that_is_larger_than_a_layer_is_asked_about_before_anything_runs(
+    world: World, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trials, "start", None)
+    (repository / "big").write_bytes(bytes(3 << 20))
+    person = Person(agrees=False)
+    async with world.reeve(settings=world.settings(trial=Trial(layer_mb=2)), approve=person) as reeve:
+        await reeve.call("bash", {"command": "sed -i s/a/b/ big"})
+
+    (question,) = person.questions
+    assert f"it changes {repository / 'big'}, which is more than a trial can hold" in question.verdict.reason

@@ -7,6 +7,7 @@ never follows a link here: each is read, pinned in place, and its target is cove
 import contextlib
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -16,8 +17,11 @@ from toolreeve.sandbox.kernel import syscalls
 
 BLANK = "/.blank"
 """Holds an empty folder and files with mode 0, mounted over hidden paths."""
+IGNORED = "gitignore"
+"""The file there that names the hidden paths for git, which could not add them."""
 _MOST_BLANKS = 1_000
 _PASSES = 8
+_SPECIAL = re.compile(rb"[*?\[\]\\ ]")
 _CHANGED = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _CANNOT_PIN_LINKS = {errno.EINVAL, errno.ENOTDIR, errno.EOPNOTSUPP}
 
@@ -84,8 +88,25 @@ class Covers:
             if target is None or _identity(target) in self._blank_files:
                 return False
             name = self._blank_like(os.fstat(target))
+        self._ignore(path)
         with _opened(f"{BLANK}/{name}") as blank:
             return blank is not None and _mount_over(path, blank)
+
+    def _ignore(self, path: str) -> None:
+        """Git does not see a hidden path that it does not track."""
+        worktree = os.path.dirname(path)
+        while len(worktree) > 1 and not os.path.lexists(f"{worktree}/.git"):
+            worktree = os.path.dirname(worktree)
+        if len(worktree) == 1:
+            worktree = self._root(path)  # which may become one
+        if not worktree or "\n" in path:
+            return
+        pattern = _SPECIAL.sub(rb"\\\g<0>", os.fsencode(path[len(worktree) :]))
+        listed = os.open(IGNORED, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, dir_fd=self._blanks)
+        try:
+            os.write(listed, pattern + b"\n")
+        finally:
+            os.close(listed)
 
     def _blank_like(self, found: os.stat_result) -> str:
         """The name of a blank for a hidden path. A file's has its size and time, so that git, which compares those,

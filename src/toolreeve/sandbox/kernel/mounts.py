@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator, Sequence
 
 from toolreeve.sandbox.kernel import syscalls
-from toolreeve.sandbox.kernel.covers import BLANK, Covers
+from toolreeve.sandbox.kernel.covers import BLANK, IGNORED, Covers
 from toolreeve.sandbox.plan import Plan, outermost, within
 
 PRIVATE = "/private/work"
@@ -171,7 +171,8 @@ def _limit_programs(programs: list[Tree]) -> None:
 def _make_blanks(plan: Plan) -> None:
     os.makedirs(f"{BLANK[1:]}/folder", mode=0o755)
     os.chmod(f"{BLANK[1:]}/folder", 0)
-    os.close(os.open(f"{BLANK[1:]}/file", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0))
+    for name, mode in (("file", 0), (IGNORED, 0o644)):
+        os.close(os.open(f"{BLANK[1:]}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, mode))
     for number, data in enumerate(plan.contents.values()):
         with open(f"{BLANK[1:]}/{number}", "wb") as file:
             file.write(data.encode("latin-1"))
@@ -184,7 +185,10 @@ def _write_files(plan: Plan) -> None:
         "group": f"root:x:0:\nagent:x:{uid}:\n",
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
         "hostname": "sandbox\n",
-        "gitconfig": f"[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n{plan.git_identity}",
+        "gitconfig": (
+            f"[safe]\n\tdirectory = *\n[core]\n\tcheckStat = minimal\n\texcludesFile = {BLANK}/{IGNORED}\n"
+            f"{plan.git_identity}"
+        ),
     }
     os.makedirs("etc", exist_ok=True)
     for name, text in texts.items():
