@@ -4,6 +4,8 @@ Run as `python -m tests.conformance.a2a_sut PORT`, then the TCK's `run_tck.py --
 """
 
 import asyncio
+import json
+import shlex
 import sys
 import tempfile
 import uuid
@@ -19,7 +21,7 @@ from toolreeve.config.sections.network import Network
 from toolreeve.config.sections.serve import Serve
 from toolreeve.core.result import Output
 from toolreeve.serve.a2a import grpc_server, handler
-from toolreeve.serve.a2a.messages import RequestedCall, read_calls
+from toolreeve.serve.a2a.messages import RequestedCall, asks_for_help, read_calls
 from toolreeve.serve.access import new_access_control
 from toolreeve.serve.app import HttpServer, bind
 from toolreeve.serve.doors import new_application
@@ -79,11 +81,22 @@ BEHAVIOURS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def read_behaviour(message: Message, **options: Any) -> list[RequestedCall]:
-    """The checks of a real message come first, but for what it asks for."""
+    """Its words become a call, and are read as every call is; other parts stay, and are refused as usual."""
     if not message.message_id.startswith(("tck-", "test-")):
         return read_calls(message, **options)
     name, args = next(each for prefix, each in BEHAVIOURS.items() if message.message_id.startswith(prefix))
-    return [RequestedCall(id="1", tool=name, args=args)]
+    meant = Message()
+    meant.CopyFrom(message)
+    words = [part for part in meant.parts if part.HasField("text")]
+    for part in words:
+        part.text = ""
+    if words:
+        words[0].text = shlex.join([f"/{name}", *(f"{key}={json.dumps(value)}" for key, value in args.items())])
+    return read_calls(meant, **options)
+
+
+def is_message_wanted(message: Message) -> bool:
+    return message.message_id.startswith("tck-message-response") or asks_for_help(message)
 
 
 async def serve(port: int, reeve: Toolreeve) -> None:
@@ -97,13 +110,15 @@ async def serve(port: int, reeve: Toolreeve) -> None:
 
 def main() -> None:
     vars(handler)["read_calls"] = read_behaviour
+    vars(handler)["asks_for_help"] = is_message_wanted
+    vars(handler)["help_text"] = lambda _: "Direct message response"
     vars(handler)["task_number"] = lambda *_: str(uuid.uuid4())  # the TCK uses one message id for many messages
     vars(grpc_server)["find_credential"] = lambda access, _: access.anonymous  # it sends no token
     with tempfile.TemporaryDirectory() as place:
         world = World(Path(place))
         port = int(sys.argv[1])
         own = A2a(requests_per_minute=0, grpc_port=port + 1)
-        settings = world.settings(a2a=own, network=Network(allow=("127.0.0.1", "localhost")))
+        settings = world.settings(a2a=own, network=Network(allow=("127.0.0.1:*", "localhost:*")))
         asyncio.run(serve(port, Toolreeve(settings=settings, tools=list(TOOLS))))
 
 

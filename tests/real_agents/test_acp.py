@@ -13,6 +13,7 @@ import pytest
 from tests.acp.holding import Person
 from tests.peers.programs import NODE, PEERS
 from tests.real_agents.agents import PROGRAMS
+from tests.real_agents.recording import record
 from toolreeve.acp.client.agents import find_agent
 from toolreeve.acp.client.held_agent import HeldAgent, hold_agent
 from toolreeve.acp.client.turn import AgentTurn
@@ -68,6 +69,24 @@ def _opencode(home: Path, model: ScriptedModel) -> None:
     }
     (home / ".config" / "opencode").mkdir(parents=True)
     (home / ".config" / "opencode" / "opencode.json").write_text(json.dumps(body))
+
+
+def _vibe(home: Path, model: ScriptedModel) -> None:
+    (home / ".vibe").mkdir()
+    (home / ".vibe" / "config.toml").write_text(
+        'active_model = "scripted"\nenable_telemetry = false\nenable_update_checks = false\n'
+        f'[[providers]]\nname = "fake"\napi_base = "http://127.0.0.1:{model.port}/v1"\napi_key_env_var = "FAKE_KEY"\n'
+        '[[models]]\nname = "scripted"\nprovider = "fake"\nalias = "scripted"\n'
+        '[tools.write_file]\npermission = "ask"\n[tools.bash]\npermission = "ask"\n'
+    )
+
+
+def _hermes(home: Path, model: ScriptedModel) -> None:
+    (home / ".hermes").mkdir()
+    (home / ".hermes" / "config.yaml").write_text(
+        f"model:\n  provider: custom\n  default: scripted\n  base_url: http://127.0.0.1:{model.port}/v1\n"
+        "  api_key: scripted\n"
+    )
 
 
 AGENTS = {
@@ -133,6 +152,22 @@ AGENTS = {
         provider="openai",
         prepare=_opencode,
     ),
+    "vibe": AcpAgent(
+        command=PROGRAMS.parents[1] / "vibe" / "bin" / "vibe-acp",
+        write=lambda path: call("write_file", path=str(path), content="hello\n"),
+        shell=lambda line: call("bash", command=line),
+        provider="openai",
+        env={"FAKE_KEY": "scripted", "MISTRAL_API_KEY": "scripted"},
+        prepare=_vibe,
+    ),
+    "hermes": AcpAgent(
+        command=PROGRAMS.parents[1] / "hermes" / "bin" / "hermes-acp",
+        write=lambda path: call("write_file", path=str(path), content="hello\n"),
+        shell=lambda line: call("terminal", command=f"rm -rf none; {line}"),
+        provider="openai",
+        env={"OPENAI_API_KEY": "scripted"},
+        prepare=_hermes,
+    ),
 }
 
 
@@ -157,7 +192,9 @@ class Absent(Person):
         return True
 
 
-async def run(place: Path, name: str, turns: list[Reply], person: Person) -> tuple[AgentTurn, ScriptedModel]:
+async def run(
+    place: Path, name: str, turns: list[Reply], person: Person, *, scenario: str
+) -> tuple[AgentTurn, ScriptedModel]:
     agent = AGENTS[name]
     (place / "work").mkdir()
     (place / "home").mkdir()
@@ -181,13 +218,13 @@ async def run(place: Path, name: str, turns: list[Reply], person: Person) -> tup
             network=Network(allow=(f"127.0.0.1:{model.port}", f"localhost:{model.port}")),
             acp_agents={name: table},
         )
-        async with (
-            Toolreeve(settings=settings, approve=person) as reeve,
-            hold_agent(reeve, find_agent(reeve.configuration, name)) as held,
-        ):
-            if isinstance(person, Absent):
-                person.held = held
-            return await asyncio.wait_for(held.prompt(f"{MARK}: work through your list."), 120), model
+        async with Toolreeve(settings=settings, approve=person) as reeve:
+            places = {str(place / "work"): "/project", str(place / "home"): "/home/agent", str(place): "/place"}
+            record(reeve, name, scenario, places)
+            async with hold_agent(reeve, find_agent(reeve.configuration, name)) as held:
+                if isinstance(person, Absent):
+                    person.held = held
+                return await asyncio.wait_for(held.prompt(f"{MARK}: work through your list."), 120), model
 
 
 async def test_what_is_allowed_is_done(tmp_path: Path, name: str) -> None:
@@ -195,7 +232,9 @@ async def test_what_is_allowed_is_done(tmp_path: Path, name: str) -> None:
     target = tmp_path / "work" / "hello.txt"
     person = Person(says=True)
 
-    turn, model = await run(tmp_path, name, [agent.write(target), agent.shell("touch made"), say("Finished.")], person)
+    turn, model = await run(
+        tmp_path, name, [agent.write(target), agent.shell("touch made"), say("Finished.")], person, scenario="allowed"
+    )
 
     assert turn.text.endswith("Finished."), (turn, model.rejections)
     assert target.read_text() == "hello\n"
@@ -208,7 +247,13 @@ async def test_nothing_is_written_when_it_is_denied(tmp_path: Path, name: str) -
     target = tmp_path / "work" / "hello.txt"
 
     with contextlib.suppress(ToolError):  # some agents end their turn with an error
-        await run(tmp_path, name, [agent.write(target), agent.shell("touch made"), say("Refused.")], Person(says=False))
+        await run(
+            tmp_path,
+            name,
+            [agent.write(target), agent.shell("touch made"), say("Refused.")],
+            Person(says=False),
+            scenario="denied",
+        )
 
     assert not target.exists()
     assert not (tmp_path / "work" / "made").exists()
@@ -218,7 +263,9 @@ async def test_nothing_is_written_when_the_turn_is_cancelled(tmp_path: Path, nam
     agent = AGENTS[name]
     target = tmp_path / "work" / "hello.txt"
 
-    turn, _ = await run(tmp_path, name, [agent.write(target), say("Never said.")], Absent(says=True))
+    turn, _ = await run(
+        tmp_path, name, [agent.write(target), say("Never said.")], Absent(says=True), scenario="cancelled"
+    )
 
     assert turn.stop == "cancelled"
     assert not target.exists()

@@ -166,7 +166,9 @@ class HeldAgent:
             self.cancel()
             raise
         except (AcpError, ServerUnavailable) as problem:
-            raise self._failure(str(problem)) from None
+            if not self._cancelled.is_set() or self._lost:
+                raise self._failure(str(problem)) from None
+            answer = {"stopReason": "cancelled"}  # some agents answer a cancelled prompt with an error
         finally:
             await self._end_turn()
         self.turn.stop = str(answer.get("stopReason", ""))

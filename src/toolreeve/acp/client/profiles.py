@@ -66,7 +66,7 @@ PROFILES: Mapping[str, AgentProfile] = {
         # It talks to a server of its own on loopback; its model is reached through the proxy by name.
         env={"OPENCODE_DISABLE_MODELS_FETCH": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"},
     ),
-    "vibe": AgentProfile(key="MISTRAL_API_KEY"),
+    "vibe": AgentProfile(key="MISTRAL_API_KEY", mode="ask"),
     "hermes": AgentProfile(),
     "generic": GENERIC,
 }

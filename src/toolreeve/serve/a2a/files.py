@@ -35,6 +35,9 @@ class MessageFiles:
             raise InvalidParamsError(message="two files of the message have the same name")
         self._used: set[str] = set()
 
+    def __bool__(self) -> bool:
+        return bool(self._files)
+
     def fill(self, value: Any) -> Any:
         """The arguments, with the content of each file where it is named."""
         match value:

@@ -57,10 +57,9 @@ from toolreeve.serve.a2a.card import new_card
 from toolreeve.serve.a2a.card_signature import CardSigner
 from toolreeve.serve.a2a.development import is_activated
 from toolreeve.serve.a2a.messages import (
-    FORMS,
     RequestedCall,
     asks_for_help,
-    help_line,
+    help_text,
     named_question,
     read_answer,
     read_calls,
@@ -277,12 +276,11 @@ class TaskHandler(RequestHandler):
         if message.task_id or message.role != Role.ROLE_USER or not asks_for_help(message):
             return None
         check_scope(credential, AccessScope.READ)
-        lines = [help_line(spec) for spec in self.visible(credential)]
         return Message(
             message_id=str(uuid.uuid4()),
             context_id=message.context_id or str(uuid.uuid4()),
             role=Role.ROLE_AGENT,
-            parts=[Part(text="\n".join((FORMS, "", *lines)), media_type="text/plain")],
+            parts=[Part(text=help_text(self.visible(credential)), media_type="text/plain")],
         )
 
     async def _receive(self, params: SendMessageRequest, context: ServerCallContext) -> TaskRow:

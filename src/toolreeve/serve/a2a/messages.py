@@ -5,12 +5,12 @@ Calls come as a data part `{"toolCalls": [{"id", "toolId", "parameters"}]}` or `
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from a2a.types import Message
-from a2a.utils.errors import InvalidParamsError
+from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 from google.protobuf.json_format import MessageToDict
 
 from toolreeve.approval.options import OptionKind, kind_of_id
@@ -47,7 +47,7 @@ class RequestedCall:
 
 def read_calls(message: Message, *, max_file_bytes: int, agents: Sequence[str] = ()) -> list[RequestedCall]:
     """Plain text goes to the only one of the `agents`, tools that take a prompt, or to the one that the metadata names
-    as `agent_name`. Raises InvalidParamsError, or ContentTypeNotSupportedError for a file by address."""
+    as `agent_name`. Raises InvalidParamsError, or ContentTypeNotSupportedError for a file alone or by address."""
     files = MessageFiles(message, max_file_bytes)
     found = [call for part in _data(message) for call in _calls_of(part)]
     text = _text(message)
@@ -57,6 +57,8 @@ def read_calls(message: Message, *, max_file_bytes: int, agents: Sequence[str] =
         found = [RequestedCall(id="", tool=agent, args={"prompt": text})]
     elif text and not found:
         raise InvalidParamsError(message=f"the text names no tool; {FORMS}")
+    if not found and files:
+        raise ContentTypeNotSupportedError(message=f"a file alone is no tool call; {FORMS}")
     if not found:
         raise InvalidParamsError(message=f"the message has no tool call; {FORMS}")
     if len(found) > MAX_CALLS:
@@ -70,8 +72,12 @@ def asks_for_help(message: Message) -> bool:
     return len(message.parts) == 1 and message.parts[0].text.strip() == "/help"
 
 
-def help_line(spec: ToolSpec) -> str:
-    """A tool as `/tool name=value`, with what it does."""
+def help_text(specs: Iterable[ToolSpec]) -> str:
+    """How calls are written, and a line for each tool."""
+    return "\n".join((FORMS, "", *map(_help_line, specs)))
+
+
+def _help_line(spec: ToolSpec) -> str:
     required = spec.input.get("required", ())
     names = [name if name in required else f"[{name}]" for name in spec.input.get("properties", {})]
     return f"/{' '.join((spec.name, *names))}: {spec.description.partition(chr(10))[0]}"
