@@ -87,6 +87,9 @@ class PermissionPolicy:
         self._snapshot: tuple[object, ...] = ()
         self._state = PolicyState()
 
+    def __repr__(self) -> str:
+        return f"<PermissionPolicy: {self.context.mode.value} mode, {len(self.context.rules)} rules>"
+
     def check_permission(
         self, tool_name: str, tool_input: Mapping[str, Any], estimated_cost: float = 0.0
     ) -> tuple[bool | None, str | None]:

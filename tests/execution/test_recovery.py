@@ -52,6 +52,16 @@ async def test_a_missing_directory_is_found_elsewhere(files: WorkspaceFiles) -> 
     assert (await suggest(caught.value, {"path": "tests"}, files))[0] == "backend/tests"
 
 
+@pytest.mark.parametrize(("file", "directory"), [("README.md", "."), ("src/config.yaml", "src")])
+async def test_for_a_file_in_place_of_a_directory_its_own_is_suggested(
+    files: WorkspaceFiles, file: str, directory: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        files.list(file, limit=10)
+
+    assert await suggest(caught.value, {"path": file}, files) == (directory,)
+
+
 @pytest.mark.parametrize(
     ("path", "meant"),
     [

@@ -103,7 +103,9 @@ async def test_the_last_call_is_that_of_this_workspace(world: World, tmp_path: P
         await reeve.call("write_file", {"path": "there.txt", "content": "x"})
     async with world.reeve(approve=Person(agrees=True)) as reeve:
         undone = await reeve.undo(last=True)
+        nothing = await reeve.undo(last=True)
 
     assert undone.success, undone.to_text()
+    assert "no call in this workspace has file changes left to undo" in nothing.to_text()
     assert not (world.workspace / "here.txt").exists()
     assert (other / "there.txt").exists()

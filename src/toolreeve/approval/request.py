@@ -80,7 +80,7 @@ class Approval:
     know: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Request:
     """One question to a person. The arguments are a copy, so what was shown cannot change afterwards.
 
@@ -118,6 +118,9 @@ class Request:
     approvals: int = 1
     withheld: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Request {self.id}: {self.tool!r}, {self.danger.value}>"
 
     @property
     def heading(self) -> str:

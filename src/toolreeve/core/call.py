@@ -33,6 +33,8 @@ class RecordScope(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
+    """Who calls, and in which role."""
+
     user: str = "local"
     role: Role = Role.OPERATOR
 
@@ -61,7 +63,7 @@ def _reseed() -> None:
 os.register_at_fork(after_in_child=_reseed)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class ToolCall:
     """One request to run a tool. `tool` is the name as the caller wrote it; the registry resolves it.
 
@@ -83,7 +85,10 @@ class ToolCall:
     session_issued: bool = False
     traceparent: str = ""
     id: str = field(default_factory=new_id)
-    peer: "Peer | None" = field(default=None, repr=False, compare=False)
+    peer: "Peer | None" = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<ToolCall {self.id}: {self.tool!r:.100}>"
 
     @property
     def sees(self) -> RecordScope:

@@ -79,7 +79,7 @@ class Failure:
         }
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class Meta:
     """Metadata of a call, filled in along the road.
 
@@ -114,6 +114,9 @@ class Meta:
     unconfined: bool = False
     quarantined: list[str] = field(default_factory=list)
     trial: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Meta of {self.tool!r:.100}, call {self.call_id}: {self.duration_ms} ms>"
 
     @property
     def notices(self) -> list[str]:

@@ -26,7 +26,8 @@ async def suggest(error: ToolError, args: Mapping[str, Any], files: Files) -> tu
     path = _missing_path(error, args)
     if error.code not in _NOT_FOUND or not path:
         return ()
-    found: tuple[str, ...] = await run_interruptibly(lambda: _search(path, files))
+    wants_directory = error.code is ErrorCode.DIR_NOT_FOUND
+    found: tuple[str, ...] = await run_interruptibly(lambda: _search(path, files, wants_directory=wants_directory))
     return found
 
 
@@ -38,12 +39,15 @@ def _missing_path(error: ToolError, args: Mapping[str, Any]) -> str:
     return next((args[name] for name in _PATH_PARAMETERS if isinstance(args.get(name), str)), "")
 
 
-def _search(path: str, files: Files) -> tuple[str, ...]:
+def _search(path: str, files: Files, *, wants_directory: bool) -> tuple[str, ...]:
     wanted = _parts(files.relative(files.target(path)))
     if not wanted:
         return ()
     candidates = dict.fromkeys(_nearby(wanted, files) + _anywhere(files))
-    candidates.pop("/".join(wanted), None)  # it exists, but is not what the tool needs
+    if "/".join(wanted) in candidates:  # it exists, but is not what the tool needs
+        if wants_directory:
+            return ("/".join(wanted[:-1]) or ".",)
+        del candidates["/".join(wanted)]
     likely = (path for path in rank(wanted, list(candidates)) if files.explain(path).decision == "allow")
     return tuple(islice(likely, MAX_SUGGESTIONS))
 

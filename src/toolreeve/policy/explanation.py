@@ -32,7 +32,7 @@ class LayerAnswer:
     verdict: Verdict | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
     """`verdict.change` names what would change the verdict; `place` is the file and line of the rule that decided.
 
@@ -51,6 +51,9 @@ class Explanation:
     asks_after: str = "never"
     wider: Sequence[Offer] = ()
     commands: Sequence[Mapping[str, Any]] = ()
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self.decision.word}, decided by {self.verdict.layer}>"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -26,6 +26,8 @@ MAX_SWEPT = 256
 PRUNE_EVERY = 256
 MAX_UNWRITTEN = 1_000
 MAX_LISTED = 200
+NO_CALL = "last"
+"""In place of the last call, if there is none."""
 UNNAMED = "unnamed"
 COMMITTED = "commit"
 REVERTED = "uncommit"
@@ -128,14 +130,14 @@ class Undo:
         kind, _, digest = change.before.partition(":")
         return await asyncio.to_thread(self._contents.load, digest) if kind == "sha256" and change.kept else None
 
-    async def last_call(self, reaches: Callable[[str], bool]) -> str | None:
+    async def last_call(self, reaches: Callable[[str], bool]) -> str:
         """The last call with changes that can be undone, all of paths that `reaches` accepts: other workspaces share
-        the record. An undo does not count."""
+        the record. An undo does not count. `NO_CALL` if there is none."""
         for call_id in await self._changes.last_calls(MAX_LISTED):
             changes = await asyncio.to_thread(self.standing, call_id=call_id, session=None)
             if changes and all(reaches(change.path) for change in changes):
                 return call_id
-        return None
+        return NO_CALL
 
     def check(self, call: ToolCall, *, call_id: str | None, session: str | None) -> None:
         """Raises ToolError if the call may undo nothing of this: it is another's, or has no changes. Blocks."""
@@ -369,6 +371,8 @@ def _owner(call: ToolCall) -> ChangeOwner | None:
 
 
 def _nothing(call_id: str | None, session: str | None) -> ToolError:
+    if call_id == NO_CALL:
+        return ToolError(ErrorCode.INVALID_PARAMS, "no call in this workspace has file changes left to undo")
     what = f"the call {call_id!r}" if call_id is not None else f"the session {session!r}"
     return ToolError(ErrorCode.INVALID_PARAMS, f"{what} has no file changes that this caller can undo")
 

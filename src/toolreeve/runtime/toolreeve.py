@@ -383,7 +383,7 @@ class Toolreeve:
         session, whoever made them. This is itself a recorded call."""
         args: dict[str, Any] = {"force": force}
         if last:
-            call_id = await self._parts.undo.last_call(self._parts.files.reaches) or "last"
+            call_id = await self._parts.undo.last_call(self._parts.files.reaches)
         if call_id:
             args["call_id"] = call_id
         if session:

@@ -9,6 +9,7 @@ import pytest
 
 import toolreeve
 from tests.world import World
+from toolreeve import PermissionPolicy, ToolCall
 
 DOCUMENTED = [
     "Toolreeve",
@@ -44,7 +45,7 @@ def test_the_documented_names_are_importable_from_the_package(name: str) -> None
 def test_public_names_have_docstrings() -> None:
     for name in toolreeve.__all__:
         public = getattr(toolreeve, name)
-        assert inspect.getdoc(public), name
+        assert not (inspect.getdoc(public) or f"{name}(").startswith(f"{name}("), name
         for member, value in vars(public).items() if isinstance(public, type) else ():
             if not member.startswith("_") and (callable(value) or isinstance(value, property)):
                 assert inspect.getdoc(value), f"{name}.{member}"
@@ -61,6 +62,10 @@ async def test_things_show_themselves_in_a_line(world: World) -> None:
             reeve.tools.get("bash"),
             reeve.configuration.settings,
             reeve.configuration,
+            (await reeve.call("read_file", path="a.txt")).meta,
+            reeve.explain("write_file", {"path": "a.txt", "content": "word " * 500}),
+            ToolCall(tool="write_file", args={"content": "word " * 500}),
+            PermissionPolicy(),
         ]
 
     assert [len(repr(each)) < 200 for each in shown] == [True] * len(shown), list(map(repr, shown))
