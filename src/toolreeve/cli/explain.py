@@ -1,12 +1,13 @@
-"""`toolreeve explain`: decisions about paths, URLs and commands, as JSON lines.
+"""`toolreeve explain`: decisions about paths, URLs and commands.
 
 Nothing is opened, connected to or run.
 """
 
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,13 +25,15 @@ def explain() -> None:
 @explain.command()
 @click.argument("values", nargs=-1, required=True, metavar="PATH... | -")
 def path(values: tuple[str, ...]) -> int:
-    """Whether tools may access a path. One JSON line per path; - reads them from stdin."""
+    """Whether tools may access a path.
+
+    Readable text on a terminal, else one JSON line per path; - reads them from stdin.
+    """
     from toolreeve.cli.runtime import new_workspace
 
     with new_workspace(current()) as workspace:
         for value in _each(values):
-            finding = workspace.explain(value)
-            print_text(json.dumps(dataclasses.asdict(finding)).decode())
+            _print(dataclasses.asdict(workspace.explain(value)))
     return ExitStatus.OK
 
 
@@ -43,7 +46,10 @@ def path(values: tuple[str, ...]) -> int:
     help="Resolve names with this hosts file instead of DNS.",
 )
 def url(values: tuple[str, ...], method: str, resolver: Path | None) -> int:
-    """Whether tools may reach a URL. One JSON line per URL; - reads them from stdin."""
+    """Whether tools may reach a URL.
+
+    Readable text on a terminal, else one JSON line per URL; - reads them from stdin.
+    """
     import asyncio
 
     asyncio.run(_explain_urls(values, method.upper(), resolver))
@@ -55,7 +61,7 @@ async def _explain_urls(values: tuple[str, ...], method: str, resolver: Path | N
 
     guard = new_network(current(), resolver)
     for value in _each(values):
-        print_text(json.dumps(await guard.explain(value, method=method)).decode())
+        _print(await guard.explain(value, method=method))
 
 
 @explain.command()
@@ -90,6 +96,14 @@ async def _explain_commands(values: tuple[str, ...], cwd: Path | None) -> None:
             print_text(json.dumps(explain(value, **place)).decode())
         else:
             print_rich(current(), tree(value, **place))
+
+
+def _print(finding: Mapping[str, Any]) -> None:
+    if current().json or not on_terminal():
+        print_text(json.dumps(finding).decode())
+    else:
+        value = finding["value"]
+        print_text(f"{finding['decision']}  {value}: {finding['reason'].removeprefix(f'{value}: ')}")
 
 
 def _each(values: tuple[str, ...]) -> Iterator[str]:

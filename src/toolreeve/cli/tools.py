@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolreeve.core.tool import ToolSpec
     from toolreeve.runtime.toolreeve import Toolreeve
 
-PROVIDERS = ("openai", "anthropic", "ollama", "mcp", "gemini")
+PROVIDERS = ("openai", "openai_responses", "anthropic", "ollama", "mcp", "gemini")
 
 
 @click.command(cls=CliCommand)
