@@ -25,17 +25,13 @@ async def open_journal(options: Options) -> "AsyncIterator[tuple[RecordStore, Jo
     from toolreeve.runtime.store import configured_store
 
     configuration = options.configuration()
-    store = configured_store(configuration)
-    journal = Journal(store, Redactor(configuration.secrets), time.time)
-    await store.start()
-    try:
+    async with configured_store(configuration) as store:
+        journal = Journal(store, Redactor(configuration.secrets), time.time)
         await journal.start()
         try:
             yield store, journal
         finally:
             await journal.stop()
-    finally:
-        await store.close()
 
 
 @asynccontextmanager
@@ -49,11 +45,8 @@ async def open_audit(options: Options) -> "AsyncIterator[Audit | None]":
     if not store.has_begun and not Witness(store.path).path.exists():
         yield None
         return
-    await store.start()
-    try:
+    async with store:
         yield Audit(store)
-    finally:
-        await store.close()
 
 
 def create_private_file(path: Path) -> IO[bytes]:

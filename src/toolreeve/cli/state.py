@@ -54,11 +54,8 @@ async def _show() -> tuple[str, Sequence[Mapping[str, Any]]]:
     store = configured_store(current().configuration(), read_only=True)
     if not store.has_begun:
         return store.place, ()
-    await store.start()
-    try:
+    async with store:
         return store.place, await store.gateways()
-    finally:
-        await store.close()
 
 
 @state.command()
@@ -91,13 +88,9 @@ async def _migrate() -> dict[str, Any]:
         raise ToolreeveError("set state.url to the PostgreSQL database that the state is to move to")
     if not path.exists():
         raise ToolreeveError(f"nothing to migrate: {path} does not exist")
-    store = configured_store(configuration)
-    await store.start()
-    try:
+    async with configured_store(configuration) as store:
         done = await migrate_state(path, store)
         found = {"from": str(path), "to": store.place, "records": done.records, "rows": done.rows}
-    finally:
-        await store.close()
     async with open_journal(current()) as (_, journal):
         await journal.note(MIGRATED, {**found, "user": os_user_name()})
     return {**found, "head": done.head.hash.hex()}

@@ -108,11 +108,8 @@ async def _recent_calls() -> list[tuple[str, str]]:
     store = configured_store(_configuration())
     if not store.has_begun:
         return []
-    await store.start()
-    try:
+    async with store:
         records = [record.to_dict() for record in await Audit(store).list(limit=MOST_CALLS)]
-    finally:
-        await store.close()
     return list({record["call_id"]: str(record.get("tool", "")) for record in records if record.get("call_id")}.items())
 
 

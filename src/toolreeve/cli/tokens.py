@@ -6,10 +6,9 @@ A token is printed once, when it is made; only its digest is stored.
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from toolreeve.config import Configuration
     from toolreeve.record.credentials import CredentialTable, StoredCredential
 
+T = TypeVar("T")
 SCOPES = ("read", "call", "approve", "manage", "metrics")
 DAY = 86_400.0
 COLUMNS = ("id", "name", "user", "role", "scopes", "expires")
@@ -67,7 +67,7 @@ def add(user: str, role: str, scopes: tuple[str, ...], tools: str | None, days: 
         now=now,
         expires=now + days * DAY,
     )
-    asyncio.run(_add(token))
+    asyncio.run(_with_table(lambda table: table.add(token)))
     if current().json:
         print_json({**token.to_dict(), "token": secret})
     else:
@@ -94,7 +94,7 @@ def list_() -> int:
 @click.argument("number", metavar="ID")
 def revoke(number: str) -> int:
     """Revoke a token, or end a browser's login. Running servers refuse it within a second."""
-    if asyncio.run(_revoke(number)) is None:
+    if asyncio.run(_with_table(lambda table: table.revoke(number))) is None:
         raise ToolError(ErrorCode.INVALID_PARAMS, f"no token {number!r:.100}; see `toolreeve tokens list`")
     note(f"revoked {number}")
     return ExitStatus.OK
@@ -104,7 +104,10 @@ def revoke(number: str) -> int:
 @click.option("--url", help="The server's URL; default: that of the one that runs with this state.")
 def link(url: str | None) -> int:
     """Print a link that opens the console of a running server, once, within 15 minutes."""
-    print_text(asyncio.run(_link(url or _find_server())))
+    from toolreeve.serve.login import new_link
+
+    base = (url or _find_server()).rstrip("/")
+    print_text(asyncio.run(_with_table(lambda table: new_link(table, time.time(), base))))
     return ExitStatus.OK
 
 
@@ -129,33 +132,11 @@ def _row(token: "StoredCredential") -> tuple[str, ...]:
     return token.id, name, token.user, token.role, " ".join(token.scopes), expires
 
 
-@asynccontextmanager
-async def _table() -> "AsyncIterator[CredentialTable]":
+async def _with_table(work: "Callable[[CredentialTable], Awaitable[T]]") -> T:
     from toolreeve.runtime.store import configured_store
 
-    store = configured_store(current().configuration())
-    await store.start()
-    try:
-        yield store.credentials
-    finally:
-        await store.close()
-
-
-async def _add(token: "StoredCredential") -> None:
-    async with _table() as table:
-        await table.add(token)
-
-
-async def _revoke(number: str) -> "StoredCredential | None":
-    async with _table() as table:
-        return await table.revoke(number)
-
-
-async def _link(url: str) -> str:
-    from toolreeve.serve.login import new_link
-
-    async with _table() as table:
-        return await new_link(table, time.time(), url.rstrip("/"))
+    async with configured_store(current().configuration()) as store:
+        return await work(store.credentials)
 
 
 async def stored_credentials(configuration: "Configuration") -> "Sequence[StoredCredential]":
@@ -165,8 +146,5 @@ async def stored_credentials(configuration: "Configuration") -> "Sequence[Stored
     store = configured_store(configuration)
     if not store.has_begun:
         return ()
-    await store.start()
-    try:
+    async with store:
         return await store.credentials.list(now=time.time())
-    finally:
-        await store.close()

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from toolreeve.core.errors import ErrorCode, ToolError, ToolreeveError
 from toolreeve.record.chain import ChainStore, Line
@@ -88,6 +88,13 @@ class Engine(ABC):
         await asyncio.to_thread(self._finish)
         if self.backlog:
             raise self.unwritten(f"{self.backlog} records were still pending when the store was closed")
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     @property
     def has_begun(self) -> bool:

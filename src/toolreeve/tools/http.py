@@ -17,7 +17,7 @@ from toolreeve.core.files import Files
 from toolreeve.core.http import METHOD_DANGERS, READING_METHODS, HttpReply, HttpRequest, request_method
 from toolreeve.core.labels import UNTRUSTED
 from toolreeve.core.result import Output
-from toolreeve.core.tool import Arguments, Screen, tool
+from toolreeve.core.tool import Arguments, Screen, ToolDecorator, tool
 from toolreeve.core.urls import encode_form, parse_url
 
 SHOWN_BY_REQUEST = 10 * 1024
@@ -84,6 +84,21 @@ def network_screen(method: str | None = None) -> Screen:
     return screen
 
 
+def _sends(method: str, **more: Any) -> ToolDecorator:
+    """The tool that sends this method, with a body."""
+    return tool(
+        danger=METHOD_DANGERS[method],
+        category="http",
+        effects=send_effects,
+        screen=network_screen(method),
+        inline=True,
+        timeout=MAX_TIMEOUT + _MARGIN,
+        source="toolreeve",
+        input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
+        **more,
+    )
+
+
 @tool(
     danger=DangerLevel.SAFE,
     category="http",
@@ -100,16 +115,7 @@ async def http_get(
     return await _send(ctx, "GET", url, headers, None, timeout)
 
 
-@tool(
-    danger=DangerLevel.MEDIUM,
-    category="http",
-    effects=send_effects,
-    screen=network_screen("POST"),
-    inline=True,
-    timeout=MAX_TIMEOUT + _MARGIN,
-    source="toolreeve",
-    input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
-)
+@_sends("POST")
 async def http_post(
     ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
 ) -> Output:
@@ -117,17 +123,7 @@ async def http_post(
     return await _send(ctx, "POST", url, headers, data, timeout)
 
 
-@tool(
-    danger=DangerLevel.MEDIUM,
-    category="http",
-    effects=send_effects,
-    screen=network_screen("PUT"),
-    idempotent=True,
-    inline=True,
-    timeout=MAX_TIMEOUT + _MARGIN,
-    source="toolreeve",
-    input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
-)
+@_sends("PUT", idempotent=True)
 async def http_put(
     ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
 ) -> Output:
@@ -135,17 +131,7 @@ async def http_put(
     return await _send(ctx, "PUT", url, headers, data, timeout)
 
 
-@tool(
-    danger=DangerLevel.HIGH,
-    category="http",
-    effects=send_effects,
-    screen=network_screen("DELETE"),
-    idempotent=True,
-    inline=True,
-    timeout=MAX_TIMEOUT + _MARGIN,
-    source="toolreeve",
-    input_schema=object_schema(["url"], url=_URL, data=_DATA, headers=_HEADERS, timeout=TIMEOUT),
-)
+@_sends("DELETE", idempotent=True)
 async def http_delete(
     ctx: Context, url: str, data: Any = None, headers: dict[str, str] | None = None, timeout: float | None = None
 ) -> Output:
