@@ -9,6 +9,7 @@ import pytest
 from tests.docs.blocks import read_blocks
 
 ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
 USES = '''\
 """What a typed program expects of the API."""
 
@@ -95,7 +96,7 @@ def sources(tmp_path: Path) -> list[str]:
     for number, block in enumerate(blocks):
         (tmp_path / f"readme_{number}.py").write_text(block.text)
     (tmp_path / "uses.py").write_text(USES)
-    return [*map(str, sorted(tmp_path.glob("*.py"))), *map(str, sorted((ROOT / "examples").glob("*.py")))]
+    return [str(path) for folder in (tmp_path, ROOT / "examples", PROGRAMS) for path in sorted(folder.glob("*.py"))]
 
 
 def mypy(*files: str) -> subprocess.CompletedProcess[str]:
@@ -131,6 +132,23 @@ def test_mypy_finds_misuse(tmp_path: Path) -> None:
     found = mypy(*map(str, tmp_path.glob("*.py"))).stdout
 
     assert sorted(name for name in WRONG if f"{name}.py:" in found) == sorted(WRONG)
+
+
+@pytest.mark.parametrize("name", ["application", "script"])
+def test_the_typed_programs_run(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+
+    ran = subprocess.run(
+        [sys.executable, PROGRAMS / f"{name}.py"],
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("number", range(3))

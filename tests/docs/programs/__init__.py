@@ -1,0 +1,1 @@
+"""Typed programs that type checkers accept; nothing imports them."""
