@@ -8,11 +8,11 @@ call is shown, or with `--yes`. Nothing that runs in the sandbox can reach the p
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolreeve.record.pending import PendingStore
     from toolreeve.record.pending_table import PendingRow
 
+T = TypeVar("T")
 YES = "Skip the confirmation; required without a terminal."
 QUESTIONS = {"once": "Allow it?", "session": "Allow it in this session?", "always": "Allow it and write the rule?"}
 COLUMNS = ("id", "state", "danger", "asked", "question")
@@ -70,7 +71,7 @@ def approvals(context: click.Context, *, show_all: bool) -> int:
 
 
 def _print_list(*, show_all: bool) -> int:
-    rows = asyncio.run(_list(current(), pending_only=not show_all))
+    rows = asyncio.run(_with_pending(lambda pending: pending.list(pending_only=not show_all)))
     if current().json:
         print_json([row.to_dict() for row in rows])
     elif rows:
@@ -97,7 +98,7 @@ def show(number: str) -> int:
     from toolreeve.approval.pending import read_question
     from toolreeve.approval.prompt import describe
 
-    row = asyncio.run(_find(current(), number))
+    row = asyncio.run(_with_pending(lambda pending: pending.find(number)))
     if row is None:
         return _unknown(number)
     if current().json:
@@ -233,14 +234,9 @@ async def open_pending(options: Options) -> "AsyncIterator[PendingStore]":
         yield PendingStore(store.pending, time.time)
 
 
-async def _list(options: Options, *, pending_only: bool) -> "Sequence[PendingRow]":
-    async with open_pending(options) as pending:
-        return await pending.list(pending_only=pending_only)
-
-
-async def _find(options: Options, number: str) -> "PendingRow | None":
-    async with open_pending(options) as pending:
-        return await pending.find(number)
+async def _with_pending(query: "Callable[[PendingStore], Awaitable[T]]") -> T:
+    async with open_pending(current()) as pending:
+        return await query(pending)
 
 
 async def _answer(options: Options, number: str, terms: "_Terms | None", comment: str, *, yes: bool) -> int:

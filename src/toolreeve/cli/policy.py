@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
     from toolreeve.policy.explanation import Explanation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyFile:
-    path: Path
-    tighten_only: bool
-
-
 @click.group(cls=CliGroup)
 def policy() -> None:
     """Check, explain, test, simulate, import and suggest policy rules."""
@@ -40,35 +33,35 @@ def policy() -> None:
 @click.option("--project", is_flag=True, help="Check the files as a project's, which may only tighten.")
 def check(files: tuple[Path, ...], *, project: bool) -> int:
     """Check policy files and their examples: the configured ones, or those named."""
-    named = [PolicyFile(path=path, tighten_only=project) for path in files]
-    found = current().configuration()
-    reports = [_check_file(each, found) for each in named or _configured(found)]
-    has_problems = any(report["problems"] for report in reports)
+    reports, status = _check_files(dict.fromkeys(files, project) or _configured(current().configuration()))
+    if not reports and not current().json:
+        print_text("no policy files: mode and tool lists decide")
     if current().json:
-        print_json({"ok": not has_problems, "files": reports})
-    else:
-        for report in reports:
-            _print_report(report)
-        if not reports:
-            print_text("no policy files: mode and tool lists decide")
-    return ExitStatus.TOOL_ERROR if has_problems else ExitStatus.OK
+        print_json({"ok": status == ExitStatus.OK, "files": reports})
+    return status
 
 
-def _configured(found: "Configuration") -> Iterator[PolicyFile]:
-    for name in found.settings.policy.files:
-        yield PolicyFile(path=Path(name), tighten_only=False)
-    if found.project_policy is not None:
-        yield PolicyFile(path=found.project_policy, tighten_only=True)
+def _configured(found: "Configuration") -> dict[Path, bool]:
+    """The configured files, each with whether it may only tighten."""
+    files = {Path(name): False for name in found.settings.policy.files}
+    return files if found.project_policy is None else {**files, found.project_policy: True}
 
 
-def _check_file(file: PolicyFile, found: "Configuration") -> dict[str, Any]:
+def _check_files(files: Mapping[Path, bool]) -> tuple[list[dict[str, Any]], int]:
+    """The report on each file, printed unless JSON is wanted, and the exit status."""
+    root = current().configuration().settings.workspace.dir
+    reports = [_check_file(path, root, tighten_only=tighten_only) for path, tighten_only in files.items()]
+    for report in () if current().json else reports:
+        _print_report(report)
+    return reports, ExitStatus.TOOL_ERROR if any(report["problems"] for report in reports) else ExitStatus.OK
+
+
+def _check_file(path: Path, root: str, *, tighten_only: bool) -> dict[str, Any]:
     from toolreeve.policy.files import read_rules
 
-    report: dict[str, Any] = {"file": str(file.path), "rules": 0, "problems": []}
+    report: dict[str, Any] = {"file": str(path), "rules": 0, "problems": []}
     try:
-        rules = read_rules(
-            file.path, root=found.settings.workspace.dir, tighten_only=file.tighten_only, now=time.time()
-        )
+        rules = read_rules(path, root=root, tighten_only=tighten_only, now=time.time())
     except ConfigErrors as problems:
         return report | {"problems": list(map(_as_dict, problems.problems))}
     return report | {"rules": len(rules)}
@@ -162,19 +155,15 @@ def test(cases: tuple[Path, ...]) -> int:
 def _test_examples() -> int:
     from toolreeve.cli.policy_cases import count_examples
 
-    found = current().configuration()
-    files = list(_configured(found))
-    reports = [_check_file(file, found) for file in files]
-    has_problems = any(report["problems"] for report in reports)
-    examples = sum(count_examples(file.path) for file in files)
+    files = _configured(current().configuration())
+    reports, status = _check_files(files)
+    examples = sum(map(count_examples, files))
     if current().json:
-        print_json({"ok": not has_problems, "examples": examples, "files": reports})
+        print_json({"ok": status == ExitStatus.OK, "examples": examples, "files": reports})
     else:
-        for report in reports:
-            _print_report(report)
         summary = f"{count(examples, 'example')} in {count(len(files), 'file')}"
-        print_text(summary if has_problems else f"{summary}, all passed")
-    return ExitStatus.TOOL_ERROR if has_problems else ExitStatus.OK
+        print_text(f"{summary}, all passed" if status == ExitStatus.OK else summary)
+    return status
 
 
 async def _try_all(options: Options, cases: "Sequence[Case]") -> "list[CaseOutcome]":

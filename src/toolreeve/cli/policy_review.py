@@ -1,7 +1,7 @@
 """`toolreeve policy simulate|suggest|import`: the policy over time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,8 +13,6 @@ from toolreeve.cli.output import count, note, print_json, print_table, print_tex
 from toolreeve.core.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from toolreeve.policy.simulation import Simulation
-    from toolreeve.policy.suggestions import Suggestion
     from toolreeve.runtime.policy_review import PolicyReview
 
 T = TypeVar("T")
@@ -31,7 +29,10 @@ def simulate(new: Path, since: str, limit: int) -> int:
 
     NEW stands in place of your policy files; mode, lists and the project's policy stay as they are. Nothing runs.
     """
-    found = asyncio.run(_simulate(current(), new, since))
+    from toolreeve.policy.files import read_rules
+
+    rules = read_rules(new, root=current().configuration().settings.workspace.dir)
+    found = asyncio.run(_with_review(current(), lambda review: review.simulate(rules, since=_moment(since))))
     if current().json:
         print_json(found.to_dict(limit))
         return ExitStatus.OK
@@ -51,17 +52,6 @@ def simulate(new: Path, since: str, limit: int) -> int:
     return ExitStatus.OK
 
 
-async def _simulate(options: Options, new: Path, since: str) -> "Simulation":
-    from toolreeve.policy.files import read_rules
-
-    rules = read_rules(new, root=options.configuration().settings.workspace.dir)
-
-    async def run(review: "PolicyReview") -> "Simulation":
-        return await review.simulate(rules, since=_moment(since))
-
-    return await _with_review(options, run)
-
-
 @click.command(cls=CliCommand)
 @click.option("--since", default="30d", show_default=True, help="How far back.")
 @click.option("--often", default=3, show_default=True, type=click.IntRange(1), help="Approved at least so often.")
@@ -70,7 +60,7 @@ async def _simulate(options: Options, new: Path, since: str) -> "Simulation":
 )
 def suggest(since: str, often: int, write: int | None) -> int:
     """Suggest rules for calls that were approved often: the narrowest that would have covered them."""
-    found = asyncio.run(_suggest(current(), since, often))
+    found = asyncio.run(_with_review(current(), lambda review: review.suggest(since=_moment(since), often=often)))
     if write is not None:
         if write > len(found):
             raise click.UsageError(f"there are only {count(len(found), 'suggestion')}")
@@ -86,13 +76,6 @@ def suggest(since: str, often: int, write: int | None) -> int:
     if found:
         note("add one with `toolreeve policy suggest --write N`")
     return ExitStatus.OK
-
-
-async def _suggest(options: Options, since: str, often: int) -> "Sequence[Suggestion]":
-    async def run(review: "PolicyReview") -> "Sequence[Suggestion]":
-        return await review.suggest(since=_moment(since), often=often)
-
-    return await _with_review(options, run)
 
 
 def _write(options: Options, rule: Mapping[str, Any]) -> int:

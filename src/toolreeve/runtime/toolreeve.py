@@ -258,25 +258,11 @@ class Toolreeve:
                 given["session"], session = session, None
             if timeout is not None and "timeout" in own and "timeout" not in given:
                 given["timeout"], timeout = timeout, None
-        call = ToolCall(
-            tool=tool,
-            args=given,
-            session=session or self.session,
-            principal=self.principal,
-            origin=self.origin,
-            timeout=timeout,
-        )
-        return await self.run(call)
+        return await self.run(self._new_call(tool, given, session=session, timeout=timeout))
 
-    def _new_call(self, tool: str, args: Mapping[str, Any], **more: Any) -> ToolCall:
-        return ToolCall(
-            tool=tool,
-            args=args,
-            session=more.pop("session", self.session),
-            principal=self.principal,
-            origin=self.origin,
-            **more,
-        )
+    def _new_call(self, tool: str, args: Mapping[str, Any], session: str | None = None, **more: Any) -> ToolCall:
+        session = session or self.session
+        return ToolCall(tool=tool, args=args, session=session, principal=self.principal, origin=self.origin, **more)
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run a call that is spelled out: with its own session, principal, timeout and expected cost."""
