@@ -63,3 +63,19 @@ def test_a_kind_outranks_an_id_that_says_something_else() -> None:
     assert read_option(misleading).kind is OptionKind.REJECT_ONCE
     assert chosen([misleading], granted=True) is None
     assert chosen([misleading], granted=False) == "allow"
+
+
+def test_an_id_that_means_two_things_is_never_answered_with() -> None:
+    """The agent would choose which of the two it was."""
+    twice = [{"optionId": "x", "kind": "reject_once"}, {"optionId": "x", "kind": "allow_always"}]
+    other = {"optionId": "y", "kind": "allow_once"}
+
+    assert chosen(twice, granted=False) is None
+    assert chosen([*twice, other], granted=True) == "y"
+    assert chosen([{"optionId": "x", "kind": "allow_once"}, twice[1]], granted=True) is None
+    assert chosen([{"optionId": "", "kind": "allow_once"}], granted=True) is None
+
+
+@pytest.mark.parametrize("number", ["ａllow", "allow\u200b", "аllow", "allow once", "allow;deny", "ALLOW\0"])
+def test_an_id_that_resembles_one_is_not_guessed(number: str) -> None:
+    assert chosen([{"optionId": number}], granted=True) is None

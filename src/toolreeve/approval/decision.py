@@ -4,6 +4,7 @@ Every channel decides here. The first answer counts, by a compare-and-set in the
 recorded with the reason, and changes nothing.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 from toolreeve.approval.pending import PENDING, PendingApproval, PendingApprovals, write_answer
@@ -159,6 +160,8 @@ def _find_obstacle(
         return NotAllowed(reason=f"not always: {request.withheld}")
     if not 0 <= answer.choice < max(1, len(request.choices)):
         return Invalid(problem=f"choice {answer.choice} was not offered")
+    if (answer.uses is not None and answer.uses < 1) or not math.isfinite(answer.expires or 0.0):
+        return Invalid(problem="`uses` is at least 1, and `expires` a time: leave them out for no limit")
     if answer.know and (not request.knowable or answer.args is not None):
         return Invalid(problem="no recipient of this very call can be kept as known: leave out `know`")
     return None

@@ -80,9 +80,10 @@ def choose_option(
     options: Sequence[PermissionOption], *, granted: bool, always: bool = False, preferred: str = ""
 ) -> str | None:
     """The id to answer with; None means to cancel. `preferred` is used if it was offered and means the same, by itself
-    or as another spelling."""
+    or as another spelling. An id that several options have says nothing."""
     wanted = _wanted(granted=granted, always=always)
-    fitting = [option for option in options if option.kind in wanted]
+    ids = [option.id for option in options]
+    fitting = [option for option in options if option.kind in wanted and option.id and ids.count(option.id) == 1]
     for option in fitting:
         if option.id == preferred:
             return option.id

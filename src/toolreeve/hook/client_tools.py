@@ -1,12 +1,13 @@
 """Tools of agent clients as our calls: names, arguments, effects.
 
-One call of a client may be several of ours: a patch changes several files, and each is judged. A call that cannot be
-read is judged as an unknown tool under its own name, which no default allows.
+One call of a client may be several of ours: a patch changes several files, and each is judged, as is each of several
+keys that may name the file. A call that cannot be read is judged as an unknown tool besides, which no default allows.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from posixpath import join
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from posixpath import expanduser, join
 from typing import Any, NamedTuple
 
 from toolreeve.core.names import client_arguments
@@ -32,8 +33,22 @@ HARMLESS = frozenset(
     }
 )
 """Tools that reach nothing outside their client: left to it."""
-_PATHS = ("file_path", "absolute_path", "notebook_path", "dir_path", "target_file")
+UNKNOWN = "unknown"
+_PATHS = ("path", "file_path", "absolute_path", "notebook_path", "dir_path", "target_file")
+_REQUIRED = {
+    "read_file": "path",
+    "write_file": "path",
+    "edit_file": "path",
+    "delete_file": "path",
+    "fetch_url": "url",
+    "search_files": "pattern",
+    "search_text": "pattern",
+}
+"""The argument without which a call says nothing."""
+_OPENINGS = ("apply_patch", "read_many_files", "web_fetch")
+"""Tools of clients that have no counterpart of one call."""
 _DIRECTORIES = ("dir_path", "directory", "workdir", "cwd")
+_WILD = frozenset("*?[{")
 _URL = re.compile(r"https?://[^\s\"'<>)\]}]+", re.IGNORECASE)
 _PATCHED = re.compile(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
 
@@ -45,8 +60,10 @@ class ClientCall(NamedTuple):
 
 def translate(name: str, given: Mapping[str, Any], *, cwd: str) -> list[ClientCall]:
     """`cwd` is where the client resolves relative paths; never empty."""
-    found = list(_translate(name, given, cwd))
-    return found or [ClientCall(name, given)]
+    if found := list(_translate(name, given, cwd)):
+        return found
+    known = NAMESAKES.get(canonical(name), canonical(name)) in ("bash", *_REQUIRED) or name in _OPENINGS
+    return [ClientCall(name, given), *([ClientCall(UNKNOWN, given)] if known else [])]
 
 
 def _translate(name: str, given: Mapping[str, Any], cwd: str) -> Iterator[ClientCall]:
@@ -57,13 +74,14 @@ def _translate(name: str, given: Mapping[str, Any], cwd: str) -> Iterator[Client
         case _ if name == "apply_patch":
             yield from _patched(given, cwd)
         case _ if name == "read_many_files":
-            listed = given.get("include") or given.get("paths")
-            paths = listed if isinstance(listed, list) else [listed]
-            yield from (ClientCall("read_file", {"path": join(cwd, path)}) for path in paths if isinstance(path, str))
+            values = [given[key] for key in ("include", "paths") if key in given]
+            paths = [path for value in values for path in (value if isinstance(value, list) else [value])]
+            if all(isinstance(path, str) for path in paths):
+                yield from (ClientCall("read_file", {"path": place}) for path in paths for place in _places(path, cwd))
         case _ if name == "web_fetch" and "url" not in given:
             yield from (ClientCall("fetch_url", {"url": url}) for url in _URL.findall(str(given.get("prompt", ""))))
         case _ if tool != name or name in ("read_file", "write_file", "list_directory"):
-            yield ClientCall(tool, _with_path(client_arguments(name, given), cwd))
+            yield from _with_paths(tool, client_arguments(name, given), given, cwd)
 
 
 def _command(given: Mapping[str, Any], cwd: str) -> Iterator[ClientCall]:
@@ -86,14 +104,35 @@ def _line(command: Any, args: Any) -> str | None:
     return f"{command} {quote(map(str, words))}" if words else command
 
 
-def _with_path(given: Mapping[str, Any], cwd: str) -> dict[str, Any]:
-    args = dict(given)
-    for key in _PATHS:
-        if key in args and "path" not in args:
-            args["path"] = args.pop(key)
-    if isinstance(path := args.get("path"), str):
-        args["path"] = join(cwd, path)
-    return args
+def _with_paths(tool: str, args: Mapping[str, Any], given: Mapping[str, Any], cwd: str) -> Iterator[ClientCall]:
+    """A model may name several paths under keys of which the client reads one: each is judged."""
+    rest = {key: value for key, value in args.items() if key not in _PATHS}
+    values = [given[key] for key in _PATHS if key in given]
+    named = {**rest, "path": values[0]} if values else rest
+    required = _REQUIRED.get(tool)
+    if not all(isinstance(value, str) for value in (*values, "" if required is None else named.get(required))):
+        return
+    if not values:
+        yield ClientCall(tool, rest)
+    places = [place for value in values for place in _places(value, cwd)]
+    if tool == "search_files":
+        places += _searched(rest["pattern"], values, cwd)
+    yield from (ClientCall(tool, {**rest, "path": place}) for place in dict.fromkeys(places))
+
+
+def _places(path: str, cwd: str) -> list[str]:
+    """Clients may take `~` for the home or for a name."""
+    return [join(cwd, path), *([expanduser(path)] if path.startswith("~") else [])]
+
+
+def _searched(pattern: str, bases: Sequence[str], cwd: str) -> Iterator[str]:
+    """Where a pattern leads that is not below its base: up to its first wildcard."""
+    parts = pattern.split("/")
+    if not pattern.startswith(("/", "~")) and ".." not in parts:
+        return
+    fixed = "/".join(takewhile(lambda part: not _WILD & set(part), parts)) or "/"
+    for base in bases or (".",):
+        yield from _places(fixed, join(cwd, base))
 
 
 def _patched(given: Mapping[str, Any], cwd: str) -> Iterator[ClientCall]:

@@ -106,7 +106,7 @@ class Judge:
 
     def _objections(self, action: Action) -> Iterator[Verdict]:
         for effect in action.effects:
-            if effect.kind in FILE_EFFECTS and effect.reach in (Reach.EXACT, Reach.BELOW):
+            if effect.kind in FILE_EFFECTS and effect.reach in (Reach.EXACT, Reach.BELOW, Reach.NAMES):
                 yield from self._object_to_path(effect.target, change=effect.kind is not EffectKind.READ)
             elif effect.kind is EffectKind.NET:
                 yield from self._object_to_host(effect.target, action)
