@@ -130,7 +130,12 @@ async def answered_for_session(world: World, **changes: Any) -> tuple[Toolreeve,
 )
 async def test_a_yes_for_the_session_belongs_to_its_holder_and_call(world: World, other: dict[str, Any]) -> None:
     reeve, asked = await answered_for_session(world)
-    base = {"tool": "write_file", "args": {"path": "a.txt", "content": "x"}, "session": "s", "client": "c"}
+    base: dict[str, Any] = {
+        "tool": "write_file",
+        "args": {"path": "a.txt", "content": "x"},
+        "session": "s",
+        "client": "c",
+    }
     async with reeve:
         first = await reeve.run(ToolCall(**base))
         same = await reeve.run(ToolCall(**base))
@@ -143,7 +148,7 @@ async def test_a_yes_for_the_session_belongs_to_its_holder_and_call(world: World
 
 async def test_a_grant_for_some_uses_is_not_used_more_often_by_calls_at_once(world: World) -> None:
     reeve, _ = await answered_for_session(world, uses=3)
-    call = {"tool": "write_file", "args": {"path": "a.txt", "content": "x"}, "session": "s"}
+    call: dict[str, Any] = {"tool": "write_file", "args": {"path": "a.txt", "content": "x"}, "session": "s"}
     async with reeve:
         await reeve.run(ToolCall(**call))
         results = await asyncio.gather(*(reeve.run(ToolCall(**call)) for _ in range(8)))
