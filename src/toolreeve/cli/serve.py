@@ -27,8 +27,8 @@ def serve(*, mcp: bool, host: str | None, port: int | None, tools: str | None, s
     """Serve the console, REST, MCP, A2A and metrics over HTTP until stopped."""
     from toolreeve.runtime.build import check_workspace
     from toolreeve.serve.app import bind, check_exposure
+    from toolreeve.serve.limits import give_back_memory
     from toolreeve.serve.mcp.stdio import run
-    from toolreeve.serve.memory import give_back_memory
 
     give_back_memory()
     configuration = current().configuration()

@@ -6,13 +6,16 @@ All responses are framed here. Bytes that the connection no longer takes are dro
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import httptools
 from starlette.types import ASGIApp, Message, Scope
 
 from toolreeve.serve.access import AccessRefused, Header
+
+if TYPE_CHECKING:
+    from toolreeve.serve.protocol import HttpProtocol
 
 FastHandler = Callable[[bytes, "HttpExchange"], Coroutine[Any, Any, None] | None]
 """Given the body, the coroutine that answers the request; None to leave it to the ASGI application."""
@@ -24,31 +27,13 @@ _STATUS_LINES = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode()
 _WITHOUT_BODY = {204, 304}
 
 
-class HttpConnection(Protocol):
-    """The connection as an exchange uses it."""
-
-    session_key: bytes
-    serving: str | None
-
-    @property
-    def default_headers(self) -> Sequence[Header]: ...
-
-    def write(self, data: bytes) -> None: ...
-
-    async def drain(self) -> None: ...
-
-    def read_more(self) -> None: ...
-
-    def completed(self, exchange: "HttpExchange") -> None: ...
-
-
 class HttpExchange:
     """`received` counts the bytes of the body, `body` holds those not read yet, and `whole` says that the body is
     complete. `extra_headers` are added to the response. `left` is called if the client disconnects before the response
     is complete."""
 
     def __init__(
-        self, connection: HttpConnection, method: bytes, target: bytes, headers: list[Header], http_version: str
+        self, connection: "HttpProtocol", method: bytes, target: bytes, headers: list[Header], http_version: str
     ) -> None:
         self.connection = connection
         self.extra_headers: Sequence[Header] = ()

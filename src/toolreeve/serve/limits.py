@@ -3,6 +3,7 @@
 A client that reaches its own quota is refused or cut off; the rest of the total stays free for the others.
 """
 
+import ctypes
 import ipaddress
 import resource
 from collections.abc import Iterable
@@ -16,6 +17,8 @@ RETRY: Header = (b"retry-after", b"5")
 _OTHER_FILES = 256
 """File descriptors reserved for everything but connections."""
 _V6_NETWORK = 64
+_M_MMAP_THRESHOLD = -3
+_LARGE_BLOCK = 256 * 1024
 MEGABYTE = 1024 * 1024
 Key = tuple[str, str]
 """The suffix of the setting, and the token or address that the share belongs to."""
@@ -204,3 +207,15 @@ def _max_connections(connections: int) -> int:
     if files == resource.RLIM_INFINITY:
         return connections
     return max(1, min(connections, max(files - _OTHER_FILES, files // 2)))
+
+
+def give_back_memory() -> bool:
+    """Return large freed blocks of this process to the operating system; False if the C library has no such setting.
+
+    By default glibc raises its mmap threshold with every large block that is freed, and then keeps the memory of a
+    burst of large responses for good, because small live blocks lie between the freed ones.
+    """
+    try:
+        return bool(ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK))
+    except AttributeError:
+        return False

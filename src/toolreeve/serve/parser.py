@@ -5,11 +5,14 @@ checking the header checks both.
 """
 
 import logging
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import httptools
 
 from toolreeve.serve.access import AccessRefused, Header
+
+if TYPE_CHECKING:
+    from toolreeve.serve.request_queue import RequestQueue
 
 MAX_BYTES = 256 * 1024
 """Limit of a request head, and of trailers."""
@@ -18,23 +21,14 @@ MAX_HEADERS = 256
 _logger = logging.getLogger(__name__)
 
 
-class Receiver(Protocol):
-    """Receives the events of each request. An AccessRefused that it raises is raised by the parser too."""
-
-    def on_head(self, parser: "RequestParser") -> None: ...
-
-    def on_body(self, data: bytes) -> None: ...
-
-    def on_end(self) -> None: ...
-
-
 class RequestParser:
-    """`begun` says whether a head has begun and not ended; the other attributes describe the last head.
+    """Tells the queue of each request: an AccessRefused that it raises is raised here too. `begun` says whether a head
+    has begun and not ended; the other attributes describe the last head.
 
     Bytes are counted from the last point up to which the request is known to be valid.
     """
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: "RequestQueue") -> None:
         self._receiver = receiver
         self._parser = self._new_parser()
         self.begun = False

@@ -5,11 +5,14 @@ Beyond the bound bytes stay in the kernel's buffers: reading pauses until earlie
 
 import asyncio
 from collections import deque
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from toolreeve.serve.access import AccessRefused
 from toolreeve.serve.exchange import HttpExchange
 from toolreeve.serve.parser import RequestParser
+
+if TYPE_CHECKING:
+    from toolreeve.serve.protocol import HttpProtocol
 
 LARGEST = 64 * 1024
 """Largest body, in bytes, that the fast path answers."""
@@ -20,22 +23,10 @@ PIECE = 4096
 _MAX_BODY_BYTES = 2 * LARGEST
 
 
-class Owner(Protocol):
-    """The connection as its queue uses it."""
-
-    def new_exchange(self, parser: RequestParser) -> HttpExchange:
-        """Raises AccessRefused."""
-        ...
-
-    def advance(self) -> None: ...
-
-    def refuse(self, refusal: AccessRefused) -> None: ...
-
-
 class RequestQueue:
     """`arriving` is the request whose body is incomplete, `current` the one being answered."""
 
-    def __init__(self, owner: Owner, transport: asyncio.Transport) -> None:
+    def __init__(self, owner: "HttpProtocol", transport: asyncio.Transport) -> None:
         self._owner = owner
         self._transport = transport
         self._parser = RequestParser(self)

@@ -6,7 +6,7 @@ that only the first request is looked at; anything else goes through the HTTP pa
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -15,6 +15,8 @@ from toolreeve.serve.exchange import CONNECTION
 if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
+
+    from toolreeve.serve.protocol import HttpProtocol
 
 MAX_MESSAGE = 64 * 1024
 _UPGRADE = re.compile(rb"\r\nupgrade:\s*websocket\s*\r\n", re.IGNORECASE)
@@ -29,14 +31,6 @@ def is_upgrade(data: bytes, paths: Sequence[bytes]) -> bool:
     return bool(end) and _UPGRADE.search(head + b"\r\n") is not None
 
 
-class UpgradedConnection(Protocol):
-    """The HTTP connection that a WebSocket began as."""
-
-    def identify(self, owner: str) -> None: ...
-
-    def connection_lost(self, exc: Exception | None) -> None: ...
-
-
 class WebSocketProtocol(WebSocketsSansIOProtocol):
     """The application finds it in the scope's state, under `CONNECTION`. `serving` is the id of its credential."""
 
@@ -47,7 +41,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         config: "Config",
         server_state: "ServerState",
         app_state: dict[str, Any],
-        connection: UpgradedConnection,
+        connection: "HttpProtocol",
     ) -> None:
         super().__init__(config, server_state, {**app_state, CONNECTION: self})
         self.conn.max_message_size = MAX_MESSAGE
