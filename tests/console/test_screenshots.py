@@ -93,12 +93,12 @@ def work(server: ConsoleServer) -> None:
 AT_HOME = """(home) => {
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (texts.nextNode())
-        texts.currentNode.data = texts.currentNode.data.replaceAll(home, "/home/ann");
+        texts.currentNode.data = texts.currentNode.data.replaceAll(home, "~");
 }"""
 
 
 class Camera:
-    """In the pictures, the home of the test is that of a person."""
+    """In the pictures, the home of the test is `~`."""
 
     def __init__(self, browser: Browser, home: Path) -> None:
         self._page = browser.new_page()

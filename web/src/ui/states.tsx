@@ -16,6 +16,13 @@ export function Empty({ icon, title, children }: { icon?: ReactNode; title: stri
 
 export function Failed({ what, problem, retry }: { what: string; problem: Problem; retry: () => void }) {
   if (problem.status === 401 || problem.status === 403) return <NotAllowed what={what} problem={problem} />;
+  if (problem.status === 404)
+    return (
+      <Empty title={`${what}: not found`}>
+        <p>{problem.line}</p>
+        <p className="dim">It does not exist, or your role may not see it.</p>
+      </Empty>
+    );
   return (
     <div className="state" role="alert">
       <IconPlugConnectedX aria-hidden />
