@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from toolreeve.runtime.toolreeve import Toolreeve as Toolreeve
 
     BUILTIN_TOOLS: BuiltinTools
-
-__version__ = "0.1.0"
+    __version__: str
 
 _HOMES = {
     "AgentResult": "toolreeve.agent.runs",
@@ -118,6 +117,10 @@ if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
     def __getattr__(name: str) -> object:
         """Import a public name when it is first used, so that `toolreeve --help` need not import the runtime."""
+        if name == "__version__":
+            from toolreeve.core.version import VERSION
+
+            return VERSION
         if name not in _HOMES:
             raise AttributeError(f"module 'toolreeve' has no attribute {name!r}")
         value = getattr(_import(_HOMES[name]), name)

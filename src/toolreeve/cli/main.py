@@ -93,9 +93,9 @@ class LazyGroup(CliGroup):
 
 def _print_version(context: click.Context, _: click.Parameter, value: Any) -> None:
     if value and not context.resilient_parsing:
-        from toolreeve import __version__
+        from toolreeve.core.version import VERSION
 
-        click.echo(f"toolreeve {__version__}")
+        click.echo(f"toolreeve {VERSION}")
         context.exit()
 
 

@@ -58,10 +58,10 @@ async def _serve(
     import os
     import time
 
-    from toolreeve import __version__
     from toolreeve.approval.channels.inbox import InboxChannel
     from toolreeve.cli.local_setup import new_local_setup
     from toolreeve.cli.runtime import new_runtime
+    from toolreeve.core.version import VERSION
     from toolreeve.hook.server import serve_hooks
     from toolreeve.hook.service import HookRecord
     from toolreeve.runtime.channels import new_terminal_channel
@@ -123,5 +123,5 @@ async def _serve(
             note(f"at most {', '.join(describe(limits, shares=True))}")
         note(options.configuration().secret_source.announcement)
         note(f"console, for one login:\n{await new_link(runtime.internals.store.credentials, time.time(), url)}")
-        with announce(Path(options.configuration().settings.state.dir), RunningServer(url, __version__)):
+        with announce(Path(options.configuration().settings.state.dir), RunningServer(url, VERSION)):
             await HttpServer(application, limits, grace=chosen.drain_seconds).serve([place])

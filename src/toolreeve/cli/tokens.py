@@ -113,7 +113,7 @@ def link(url: str | None) -> int:
 
 def _find_server() -> str:
     """The URL of the server that runs here. Raises ToolError(UPSTREAM) if there is none."""
-    from toolreeve import __version__
+    from toolreeve.core.version import VERSION
     from toolreeve.serve.running_server import find_running
 
     state = current().configuration().settings.state.dir
@@ -121,8 +121,8 @@ def _find_server() -> str:
     if running is None:
         why = f"no server runs with the state in {state}: start `toolreeve serve`, or name the server with --url"
         raise ToolError(ErrorCode.UPSTREAM, why)
-    if running.version != __version__:
-        note(f"the server runs version {running.version}, this program is {__version__}: restart the server")
+    if running.version != VERSION:
+        note(f"the server runs version {running.version}, this program is {VERSION}: restart the server")
     return running.url
 
 

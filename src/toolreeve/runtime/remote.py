@@ -4,11 +4,11 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from toolreeve import __version__
 from toolreeve.config import Configuration
 from toolreeve.core.errors import ConfigError, ToolreeveError
 from toolreeve.core.suggest import hint_similar
 from toolreeve.core.toolset import read_toolset
+from toolreeve.core.version import VERSION
 from toolreeve.execution.executor import Executor
 from toolreeve.execution.limiters import Limiters
 from toolreeve.execution.workers.link import NatsLink, NatsSettings
@@ -26,7 +26,7 @@ def new_remote_executor(configuration: Configuration, local: Executor, progress:
         timeout=configuration.settings.limits.timeout,
         progress=progress,
         now=time.time,
-        version=__version__,
+        version=VERSION,
     )
 
 

@@ -103,9 +103,9 @@ class UpstreamParts:
 
 def client_info() -> Mapping[str, str]:
     """The clientInfo sent to MCP servers."""
-    from toolreeve import __version__
+    from toolreeve.core.version import VERSION
 
-    return {"name": "toolreeve", "version": __version__}
+    return {"name": "toolreeve", "version": VERSION}
 
 
 def _root(workspace: str) -> Mapping[str, str]:

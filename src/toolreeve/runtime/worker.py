@@ -14,13 +14,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from toolreeve import __version__
 from toolreeve.config import Configuration, Policy, Workers
 from toolreeve.core.action import Action
 from toolreeve.core.context import silent
 from toolreeve.core.errors import ConfigError
 from toolreeve.core.result import Meta, Output
 from toolreeve.core.trial import Confinement
+from toolreeve.core.version import VERSION
 from toolreeve.execution.executor import LocalExecutor
 from toolreeve.execution.workers.link import NatsLink
 from toolreeve.execution.workers.wire import CallRefused, RemoteCall, spec_digest
@@ -82,7 +82,7 @@ class WorkerTools:
     """Finds and runs the tools of signed calls."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self.version = __version__
+        self.version = VERSION
         self._registry = new_registry(configuration, ())
         new_catalogue(configuration, self._registry)
         servers, _ = new_servers(configuration, None)

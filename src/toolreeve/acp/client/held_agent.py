@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolreeve import __version__
 from toolreeve.acp.client.agents import AgentSpec
 from toolreeve.acp.client.files import FileService
 from toolreeve.acp.client.permissions import Permissions
@@ -27,6 +26,7 @@ from toolreeve.approval.options import outcome_of
 from toolreeve.core.call import Principal, new_question_id
 from toolreeve.core.errors import ErrorCode, ToolError
 from toolreeve.core.mcp import RpcError
+from toolreeve.core.version import VERSION
 from toolreeve.hook.judge import Judge
 from toolreeve.rpc.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from toolreeve.runtime.principal import find_local_principal
@@ -108,7 +108,7 @@ class HeldAgent:
             {
                 "protocolVersion": PROTOCOL_VERSION,
                 "clientCapabilities": capabilities,
-                "clientInfo": {"name": "toolreeve", "title": "Toolreeve", "version": __version__},
+                "clientInfo": {"name": "toolreeve", "title": "Toolreeve", "version": VERSION},
             },
         )
         if self.info.get("protocolVersion") != PROTOCOL_VERSION:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolreeve import __version__
 from toolreeve.acp.connection import PROTOCOL_VERSION, AcpConnection
 from toolreeve.acp.server.session import EditorSession
 from toolreeve.agent.config import BaseAgentConfig
@@ -16,6 +15,7 @@ from toolreeve.config.os_user import os_user_name
 from toolreeve.config.servers import servers_from_code
 from toolreeve.core.errors import ConfigError, ConfigErrors
 from toolreeve.core.mcp import RpcError
+from toolreeve.core.version import VERSION
 from toolreeve.record.agent_runs import AgentRunRow
 from toolreeve.record.audit import timestamp
 from toolreeve.rpc.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -155,7 +155,7 @@ def _initialize_result() -> dict[str, Any]:
             "mcpCapabilities": {"http": True, "sse": True},
             "sessionCapabilities": {"list": {}, "close": {}},
         },
-        "agentInfo": {"name": "toolreeve", "title": "Toolreeve", "version": __version__},
+        "agentInfo": {"name": "toolreeve", "title": "Toolreeve", "version": VERSION},
         "authMethods": [],
     }
 

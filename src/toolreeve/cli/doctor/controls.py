@@ -169,16 +169,16 @@ def _check_server(status: "ServerStatus") -> Check:
 
 def check_serve(_: Options, found: "Configuration") -> Iterator[Check]:
     """The quotas of `toolreeve serve`, and whether a server that runs is of this version."""
-    from toolreeve import __version__
+    from toolreeve.core.version import VERSION
     from toolreeve.serve.limits import describe, read_limits
     from toolreeve.serve.running_server import find_running
 
     yield Check("control", "serve limits", Status.OK, "; ".join(describe(read_limits(found.settings.serve))))
     running = find_running(Path(found.settings.state.dir))
-    if running is not None and running.version == __version__:
+    if running is not None and running.version == VERSION:
         yield Check("server", "toolreeve serve", Status.OK, f"runs at {running.url}")
     elif running is not None:
-        other = f"runs at {running.url}: version {running.version}, this program is {__version__}"
+        other = f"runs at {running.url}: version {running.version}, this program is {VERSION}"
         yield Check("server", "toolreeve serve", Status.WARN, other, fix="restart `toolreeve serve`")
     if found.settings.state.url:
         shared = bool(found.settings.mcp.state_key)
@@ -192,14 +192,14 @@ def check_workers(_: Options, found: "Configuration") -> Iterator[Check]:
     pools = found.settings.workers.pools
     if not pools:
         return
-    from toolreeve import __version__
+    from toolreeve.core.version import VERSION
     from toolreeve.runtime.remote import find_fleet
 
     fleet = asyncio.run(find_fleet(found))
     yield Check("workers", "nats", Status.OK, f"{fleet['nats']}; limits are {found.settings.workers.limits}")
     for pool in pools:
         here = [each for each in fleet["workers"] if each["pool"] == pool]
-        others = sorted({each["version"] for each in here} - {__version__})
+        others = sorted({each["version"] for each in here} - {VERSION})
         text = f"{count(len(here), 'worker')}, {count(fleet['waiting'][pool], 'call')} waiting"
         if not here:
             yield Check("workers", pool, Status.WARN, text, fix=f"start `toolreeve worker --pool {pool}`")

@@ -102,14 +102,14 @@ class ClientChanged(TypedDict):
 @system.get("/status")
 async def show_status(request: ApiRequest) -> StatusReport:
     """The state of this server."""
-    from toolreeve import __version__
+    from toolreeve.core.version import VERSION
 
     services = request.services
     reeve = services.reeve
     whole = request.credential.sees_all
     settings = reeve.configuration.settings
     return {
-        "version": __version__,
+        "version": VERSION,
         "mode": str(settings.policy.mode),
         "workspace": str(settings.workspace.dir),
         "sandbox": str(settings.sandbox.mode),
