@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -20,7 +21,6 @@ from toolreeve.agent.recorded_run import run_recorded
 from toolreeve.agent.runs import AgentResult, ignore
 from toolreeve.agent.signature import Ask, Signature
 from toolreeve.agent.tool_host import ReeveTools
-from toolreeve.agent.workflow import WorkflowGenerator
 from toolreeve.core.errors import ToolreeveError
 from toolreeve.formats import tools_for
 from toolreeve.permissions import PermissionPolicy
@@ -30,6 +30,7 @@ from toolreeve.runtime.toolreeve import Toolreeve
 T = TypeVar("T")
 Emit = Callable[[AgentEvent], None]
 _END: Any = object()
+NODE = "agent_exec"
 
 
 class BaseAgent:
@@ -224,3 +225,36 @@ def _signature_class(signature: Signature | type[Signature] | None) -> type[Sign
 def _is_builtin(server: Mapping[str, Any]) -> bool:
     transport = server.get("transport")
     return isinstance(transport, Mapping) and transport.get("type") == "builtin"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowNode:
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    nodes: dict[str, WorkflowNode]
+
+    def build(self) -> "Workflow":
+        return self
+
+
+class WorkflowGenerator:
+    def __init__(self, agent: BaseAgent) -> None:
+        self.agent = agent
+
+    def generate_signature_workflow(self) -> Workflow:
+        """One node, the model, with its tools. Works inside and outside of an event loop."""
+        config = self.agent.config
+        node = WorkflowNode(
+            {
+                "provider": config.llm_provider,
+                "model": config.model,
+                "temperature": config.temperature,
+                "inputs": list(self.agent.signature.inputs),
+                "outputs": list(self.agent.signature.outputs),
+                "tools": self.agent.declared_tools(),
+            }
+        )
+        return Workflow({NODE: node})

@@ -1,14 +1,18 @@
 """The tools of a runtime, as an agent sees them."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from toolreeve.agent.tool_search import SEARCH, new_search_tool
 from toolreeve.core.call import ToolCall
 from toolreeve.core.result import ToolResult
-from toolreeve.core.tool import ToolSpec
+from toolreeve.core.tool import BoundTool, ToolSpec, bind, tool
 from toolreeve.formats import ParsedCall
+from toolreeve.formats.summary import summary_line
+from toolreeve.registry import ToolRegistry
 from toolreeve.runtime.toolreeve import Toolreeve
 
+SEARCH = "search_tools"
+MAX_FOUND = 20
 MOST_SHOWN = 64
 """Beyond this many, the others are found by search: a model chooses badly among hundreds, and each costs context."""
 MOST_FOUND = 64
@@ -58,3 +62,21 @@ class ReeveTools:
 
     async def spend(self, dollars: float) -> bool:
         return await self._reeve.internals.spend(dollars)
+
+
+def new_search_tool(registry: ToolRegistry) -> BoundTool:
+    @tool(name=SEARCH, danger="safe", category="meta", read_only=True)
+    def search_tools(query: str, limit: int = 10) -> dict[str, Any]:
+        """Find tools that are not listed, by what they do. Those that are found can be called from then on.
+
+        Args:
+            query: Words that say what is to be done.
+            limit: Maximum number of tools.
+        """
+        found = [bound.spec for bound in registry.search(query, limit=max(1, min(limit, MAX_FOUND)))]
+        return {
+            "tools": [spec.name for spec in found if spec.name != SEARCH],
+            "lines": [summary_line(spec.name, spec.description, spec.input) for spec in found if spec.name != SEARCH],
+        }
+
+    return bind(search_tools)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from toolreeve.connectors.api import ApiClient, SecretHeader
+from toolreeve.connectors.api import ApiClient, SecretHeader, invalid_parameter
 from toolreeve.connectors.catalogue import ServiceUrls
 from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
@@ -97,16 +97,16 @@ def _check(args: Arguments) -> None:
     is_day = bool(_DAY.fullmatch(str(args["starting_at"])))
     if action == "claude_code":
         if not is_day:
-            raise _invalid("starting_at", "claude_code takes one day, such as 2026-01-01")
+            raise invalid_parameter("starting_at", "claude_code takes one day, such as 2026-01-01")
         for name in ("ending_at", "bucket_width", "group_by"):
             if args.get(name):
-                raise _invalid(name, "claude_code reports one day as a whole; leave it out")
+                raise invalid_parameter(name, "claude_code reports one day as a whole; leave it out")
         if args.get("source") == "analytics":
-            raise _invalid("source", "analytics has usage and cost, not claude_code")
+            raise invalid_parameter("source", "analytics has usage and cost, not claude_code")
     elif is_day:
-        raise _invalid("starting_at", f"{action} takes a time such as {args['starting_at']}T00:00:00Z")
+        raise invalid_parameter("starting_at", f"{action} takes a time such as {args['starting_at']}T00:00:00Z")
     if action == "cost" and args.get("bucket_width") not in (None, "1d") and args.get("source") != "analytics":
-        raise _invalid("bucket_width", "cost is reported by day (1d) only")
+        raise invalid_parameter("bucket_width", "cost is reported by day (1d) only")
 
 
 async def _rows(
@@ -202,7 +202,3 @@ def _amounts(value: Mapping[str, Any]) -> Iterator[Decimal]:
     cost = value.get("estimated_cost")
     if isinstance(cost, Mapping) and isinstance(text := cost.get("amount_usd"), str):
         yield Decimal(text)
-
-
-def _invalid(parameter: str, problem: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_PARAMS, f"/{parameter}: {problem}")

@@ -53,10 +53,7 @@ class SecretHeader:
     async def headers(self, ctx: Context) -> Mapping[str, str]:
         key = await ctx.secrets.find(self.secret)
         if key is None:
-            command = f"toolreeve secrets set {self.secret}"
-            raise ToolError(
-                ErrorCode.PERMISSION, f"the secret {self.secret} is missing: run `{command}`", suggestions=(command,)
-            )
+            raise missing_secret(self.secret)
         return {self.header: f"{self.prefix}{key}"}
 
     async def renew(self, ctx: Context, rejected: Mapping[str, str]) -> bool:  # noqa: ARG002
@@ -172,6 +169,15 @@ class ApiClient:
         given = {name: value for name, value in (params or {}).items() if value is not None}
         query = f"?{encode_form(given).decode()}" if given else ""
         return f"{self.base.rstrip('/')}{path}{query}"
+
+
+def invalid_parameter(name: str, problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_PARAMS, f"/{name}: {problem}")
+
+
+def missing_secret(name: str) -> ToolError:
+    command = f"toolreeve secrets set {name}"
+    return ToolError(ErrorCode.PERMISSION, f"the secret {name} is missing: run `{command}`", suggestions=(command,))
 
 
 def objects(found: Any, key: str) -> list[Mapping[str, Any]]:

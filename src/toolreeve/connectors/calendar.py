@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from toolreeve.connectors.api import PRIVATE, ApiClient, objects
-from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
+from toolreeve.connectors.api import PRIVATE, objects
+from toolreeve.connectors.catalogue import ServiceUrls
 from toolreeve.connectors.event_times import day_bounds, event_times, instant
-from toolreeve.connectors.google_account import CALENDAR, GoogleAccount, GoogleCredential
+from toolreeve.connectors.google_account import CALENDAR, GoogleAccount, google_client
 from toolreeve.connectors.outgoing_mail import all_recipients, read_addresses
 from toolreeve.connectors.service_tools import ServiceTools
 from toolreeve.core.context import Context
@@ -35,8 +35,8 @@ _TEXT = {"type": "string", "default": ""}
 
 def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     account = GoogleAccount(CALENDAR, urls)
-    reading = _client(account, urls, "calendar.events.readonly")
-    writing = _client(account, urls, "calendar.events")
+    reading = google_client("Google Calendar", urls.calendar, account, "calendar.events.readonly")
+    writing = google_client("Google Calendar", urls.calendar, account, "calendar.events")
     service = ServiceTools("calendar", "calendar", urls.calendar)
 
     @service.tool(
@@ -123,12 +123,6 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         return Output(data={key: _value(made, key) for key in keys} | {"invited": list(invited)}, labels=PRIVATE)
 
     return calendar_list_events, calendar_get_event, calendar_create_event
-
-
-def _client(account: GoogleAccount, urls: ServiceUrls, scope: str) -> ApiClient:
-    credential = GoogleCredential(account, scope)
-    remedy = f"run `{GOOGLE_LOGIN}`"
-    return ApiClient(title="Google Calendar", base=urls.calendar, credential=credential, remedy=remedy)
 
 
 def _events(calendar: str) -> str:

@@ -7,7 +7,7 @@ import re
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.connectors.api import invalid_parameter
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -31,16 +31,16 @@ def event_times(start: str, end: str, zone: str | None = None) -> dict[str, dict
     first = _read(start, "start")
     last = _read(end, "end")
     if isinstance(first, datetime) != isinstance(last, datetime):
-        raise _invalid("end", "must be a date like start, or both must be times")
+        raise invalid_parameter("end", "must be a date like start, or both must be times")
     if isinstance(first, datetime) and isinstance(last, datetime):
         first = _placed(first, zone)
         last = _placed(last, zone)
         if last <= first:
-            raise _invalid("end", "is not after start")
+            raise invalid_parameter("end", "is not after start")
         named = {"timeZone": zone} if zone else {}
         return {"start": {"dateTime": first.isoformat(), **named}, "end": {"dateTime": last.isoformat(), **named}}
     if last < first:
-        raise _invalid("end", "is before start")
+        raise invalid_parameter("end", "is before start")
     after = last if last > first else first + timedelta(days=1)
     return {"start": {"date": first.isoformat()}, "end": {"date": after.isoformat()}}
 
@@ -53,7 +53,7 @@ def _placed(moment: datetime, zone: str | None) -> datetime:
     try:
         return moment.replace(tzinfo=ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise _invalid("timeZone", f"{zone[:100]!r} is not an IANA time zone such as Europe/Berlin") from None
+        raise invalid_parameter("timeZone", f"{zone[:100]!r} is not an IANA time zone such as Europe/Berlin") from None
 
 
 def _read(text: str, parameter: str) -> date:
@@ -65,12 +65,8 @@ def _read(text: str, parameter: str) -> date:
         return datetime.fromisoformat(stripped)
     except ValueError:
         problem = f"{text[:60]!r} is not a time such as 2026-03-01T09:00+01:00, or a date such as 2026-03-01"
-        raise _invalid(parameter, problem) from None
+        raise invalid_parameter(parameter, problem) from None
 
 
 def _midnight(day: date) -> str:
     return datetime.combine(day, time()).astimezone().isoformat()
-
-
-def _invalid(parameter: str, problem: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_PARAMS, f"/{parameter}: {problem}")

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from toolreeve.connectors.api import PRIVATE, ApiClient, gather, objects
-from toolreeve.connectors.catalogue import GOOGLE_LOGIN, ServiceUrls
-from toolreeve.connectors.google_account import GMAIL, GoogleAccount, GoogleCredential
+from toolreeve.connectors.catalogue import ServiceUrls
+from toolreeve.connectors.google_account import GMAIL, GoogleAccount, google_client
 from toolreeve.connectors.mime import LiftedBody, get_header, lift_bodies, parse_mail
 from toolreeve.connectors.outgoing_mail import RECIPIENT_FIELDS, all_recipients, compose, encode_raw, preview_mail
 from toolreeve.connectors.service_tools import ServiceTools
@@ -32,8 +32,8 @@ _ADDRESSES = {"type": "string", "x-authority": "destination"}
 
 def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
     account = GoogleAccount(GMAIL, urls)
-    reading = _client(account, urls, "gmail.readonly")
-    sending = _client(account, urls, "gmail.send")
+    reading = google_client("Gmail", urls.gmail, account, "gmail.readonly")
+    sending = google_client("Gmail", urls.gmail, account, "gmail.send")
     service = ServiceTools("gmail", "mail", urls.gmail)
 
     @service.tool(
@@ -91,11 +91,6 @@ def new_tools(urls: ServiceUrls) -> Sequence[AnyFunctionTool]:
         return Output(data=data, labels=PRIVATE)
 
     return gmail_search, gmail_read, gmail_send
-
-
-def _client(account: GoogleAccount, urls: ServiceUrls, scope: str) -> ApiClient:
-    credential = GoogleCredential(account, scope)
-    return ApiClient(title="Gmail", base=urls.gmail, credential=credential, remedy=f"run `{GOOGLE_LOGIN}`")
 
 
 def _check(args: Arguments) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from toolreeve.connectors.api import ApiClient, missing_secret
 from toolreeve.connectors.catalogue import GOOGLE_CLIENT, GOOGLE_LOGIN, ServiceUrls
 from toolreeve.core import json
 from toolreeve.core.context import Context, SecretAccess
@@ -103,10 +104,7 @@ class GoogleClient:
         found = [await secrets.find(name) for name in GOOGLE_CLIENT]
         for name, value in zip(GOOGLE_CLIENT, found, strict=True):
             if not value:
-                command = f"toolreeve secrets set {name}"
-                raise ToolError(
-                    ErrorCode.PERMISSION, f"the secret {name} is missing: run `{command}`", suggestions=(command,)
-                )
+                raise missing_secret(name)
         return GoogleClient(str(found[0]), str(found[1]), urls.google_oauth)
 
     async def request_token(self, http: Http, form: Mapping[str, str]) -> HttpReply:
@@ -217,6 +215,13 @@ class GoogleCredential:
     async def renew(self, ctx: Context, rejected: Mapping[str, str]) -> bool:
         used = rejected["authorization"].removeprefix("Bearer ")
         return (await self.account.renew(ctx, used)).access_token != used
+
+
+def google_client(title: str, base: str, account: GoogleAccount, scope: str) -> ApiClient:
+    """A client of a product for requests that need one scope."""
+    return ApiClient(
+        title=title, base=base, credential=GoogleCredential(account, scope), remedy=f"run `{GOOGLE_LOGIN}`"
+    )
 
 
 def read_object(reply: HttpReply) -> Mapping[str, Any]:

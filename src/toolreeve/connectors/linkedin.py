@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from toolreeve.connectors.api import ApiClient, NoCredential
+from toolreeve.connectors.api import ApiClient, NoCredential, invalid_parameter
 from toolreeve.connectors.catalogue import ServiceUrls
 from toolreeve.connectors.linkedin_pages import END_PAGE, JobDetail, is_blocked, parse_cards, parse_detail
 from toolreeve.connectors.service_tools import ServiceTools
@@ -220,16 +220,14 @@ def _job_id(url: str) -> str:
     host = parse_url(url).host
     found = _JOB_ID.search(url)
     if found is None or not (host == "linkedin.com" or host.endswith(".linkedin.com")):
-        raise ToolError(
-            ErrorCode.INVALID_PARAMS, "/url: is not a job on LinkedIn, such as https://www.linkedin.com/jobs/view/123"
-        )
+        raise invalid_parameter("url", "is not a job on LinkedIn, such as https://www.linkedin.com/jobs/view/123")
     return found[1] or found[2]
 
 
 def _read_limit(args: Arguments) -> int:
     text = str(args.get("limit", "10"))
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MAX_JOBS):
-        raise ToolError(ErrorCode.INVALID_PARAMS, f"/limit: {text[:20]!r} is not a number from 1 to {MAX_JOBS}")
+        raise invalid_parameter("limit", f"{text[:20]!r} is not a number from 1 to {MAX_JOBS}")
     return int(text)
 
 

@@ -10,7 +10,8 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from typing import Any
 
-from toolreeve.core.errors import ErrorCode, ToolError
+from toolreeve.connectors.api import invalid_parameter
+from toolreeve.core.errors import ToolError
 
 MAX_RECIPIENTS = 100
 RECIPIENT_FIELDS = ("to", "cc", "bcc")
@@ -25,10 +26,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
 def read_addresses(text: str, parameter: str) -> tuple[str, ...]:
     """The plain addresses of "a@x.org, Ann <b@y.org>". Raises ToolError(INVALID_PARAMS)."""
     if _CONTROL.search(text):
-        raise _invalid(parameter, "holds a line break or control character")
+        raise invalid_parameter(parameter, "holds a line break or control character")
     found = [_read_address(each.strip(), parameter) for each in text.split(",")] if text.strip() else []
     if len(found) > MAX_RECIPIENTS:
-        raise _invalid(parameter, f"names {len(found)} recipients; at most {MAX_RECIPIENTS} are allowed")
+        raise invalid_parameter(parameter, f"names {len(found)} recipients; at most {MAX_RECIPIENTS} are allowed")
     return tuple(dict.fromkeys(found))
 
 
@@ -37,7 +38,7 @@ def _read_address(text: str, parameter: str) -> str:
     address = named[1] if named else text
     if not _ADDRESS.fullmatch(address):
         problem = f"{text[:100]!r} is not a mail address; write name@example.org, several with commas"
-        raise _invalid(parameter, problem)
+        raise invalid_parameter(parameter, problem)
     return address
 
 
@@ -62,15 +63,15 @@ def compose(args: Mapping[str, Any]) -> EmailMessage:
         if addresses := read_addresses(str(args.get(name) or ""), name):
             message[name.capitalize()] = ", ".join(addresses)
     if "To" not in message:
-        raise _invalid("to", "names no recipient")
+        raise invalid_parameter("to", "names no recipient")
     subject = str(args["subject"])
     if _CONTROL.search(subject):
-        raise _invalid("subject", "holds a line break or control character")
+        raise invalid_parameter("subject", "holds a line break or control character")
     message["Subject"] = subject
     try:
         message.set_content(str(args["body"]), subtype="plain", charset="utf-8")
     except UnicodeEncodeError:
-        raise _invalid("body", "is not valid text") from None
+        raise invalid_parameter("body", "is not valid text") from None
     return message
 
 
@@ -83,7 +84,3 @@ def preview_mail(args: Mapping[str, Any]) -> str:
     message = compose(args)
     headers = [f"{name}: {message[name]}" for name in ("To", "Cc", "Bcc", "Subject") if name in message]
     return "\n".join((*headers, "", str(message.get_content()).rstrip("\n")))
-
-
-def _invalid(parameter: str, problem: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_PARAMS, f"/{parameter}: {problem}")
