@@ -595,6 +595,22 @@ async def test_an_installation_of_what_is_there_works_without_a_network(world: W
     assert (result.meta.runs, person.questions, snapshot(repository)) == (Confinement.TRY, [], before)
 
 
+async def test_an_installation_that_a_trial_would_discard_is_asked_about(world: World, repository: Path) -> None:
+    (repository / ".gitignore").write_text("node_modules/\n")
+    (repository / "package.json").write_text('{"name": "a", "version": "1.0.0", "dependencies": {"b": "file:./b"}}')
+    (repository / "b").mkdir()
+    (repository / "b/package.json").write_text('{"name": "b", "version": "1.0.0"}')
+    person = Person(agrees=True)
+    async with world.reeve(approve=person) as reeve:
+        result = await reeve.call("bash", {"command": "npm install --no-audit"})
+
+    assert result.success, result.to_text()
+    (question,) = person.questions
+    assert "it installs what a trial discards" in question.verdict.reason
+    assert (repository / "node_modules/b/package.json").exists()
+    assert (repository / "package-lock.json").exists()
+
+
 async def test_an_installation_of_what_is_missing_says_that_there_is_no_network(world: World, repository: Path) -> None:
     (repository / "package.json").write_text('{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}')
     person = Person(agrees=True)

@@ -17,7 +17,7 @@ from toolreeve.core.trial import NOTHING_CHANGED, ObservedChanges
 from toolreeve.core.verdict import Decision, Verdict
 from toolreeve.policy.mode import PermissionMode
 from toolreeve.policy.state import PolicyState
-from toolreeve.policy.trial import decide_changes, refuse_changes
+from toolreeve.policy.trial import decide_changes, installs, refuse_changes
 
 Ask = Callable[[Action, Entry, Verdict], Awaitable[Approval]]
 
@@ -36,8 +36,11 @@ class TrialSettlement:
         """
         state = self.policy()
         is_planning = state.mode is PermissionMode.PLAN
-        if trial.problem and not is_planning:
-            return self._give_up(trial, entry, trial.problem)
+        problem = trial.problem
+        if trial.dropped and installs(action):
+            problem = problem or "it installs what a trial discards"
+        if problem and not is_planning:
+            return self._give_up(trial, entry, problem)
         if not trial.kept:
             entry.meta.trial = trial.record("unchanged")
             return ""

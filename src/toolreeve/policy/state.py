@@ -99,56 +99,48 @@ class PolicyState:
         offline: bool = False,
     ) -> "PolicyState":
         """Compile a policy for the workspace at `root`. Raises ToolreeveError for an invalid rule."""
-        enforced_rules = [rule for rule in rules if rule.enforce]
-        shadow: PolicyState | None = None
-        if len(enforced_rules) < len(rules):
-            shadow = PolicyState.of(
-                mode=mode,
-                allowed_tools=allowed_tools,
-                denied_tools=denied_tools,
-                rules=[replace(rule, enforce=True) for rule in rules],
-                floor=floor,
-                budget=budget,
-                root=root,
-                now=now,
-                writable=writable,
-                confinements=confinements,
-                deletes=deletes,
-                hidden=hidden,
-                offline=offline,
-            )
-        compiled = compile_rules(enforced_rules, root)
+        compiled = compile_rules([rule for rule in rules if rule.enforce], root)
         compiled_floor = compile_rules(floor, root)
         if any(matcher.decision is not Decision.DENY for matcher in compiled_floor):
             raise ToolreeveError("the floor can only deny: give it rules whose decision is deny")
-        if now is None and any(matcher.rule.expires is not None for matcher in (*compiled, *compiled_floor)):
+        if now is None and any(rule.expires is not None for rule in (*rules, *floor)):
             raise ToolreeveError("rules that expire need a clock: pass `now`")
-        enforced = {Confinement.WORK, *confinements}
         mode = PermissionMode(mode)
         allowed = names(allowed_tools)
         denied = names(denied_tools)
-        return PolicyState(
+        state = PolicyState(
             mode=mode,
             allowed_tools=allowed,
             denied_tools=denied,
             floor=compiled_floor,
+            budget=budget,
+            now=now,
+            version=_fingerprint(mode, allowed, denied, rules, floor, budget),
+            writable=(root, *writable),
+            confinements=frozenset(confinements) - {Confinement.WORK},
+            deletes=deletes,
+            hidden=tuple(hidden),
+            offline=offline,
+        )._with_rules(compiled)
+        if all(rule.enforce for rule in rules):
+            return state
+        every = compile_rules([replace(rule, enforce=True) for rule in rules], root)
+        return replace(state, shadow=state._with_rules(every))
+
+    def _with_rules(self, compiled: Sequence[Matcher]) -> "PolicyState":
+        enforced = {Confinement.WORK, *self.confinements}
+        return replace(
+            self,
             denies=tuple(matcher for matcher in compiled if matcher.decision is Decision.DENY),
             rules=tuple(
                 matcher
                 for matcher in compiled
                 if matcher.decision is not Decision.DENY and (matcher.confined or Confinement.WORK) in enforced
             ),
-            budget=budget,
-            now=now,
-            version=_fingerprint(mode, allowed, denied, rules, floor, budget),
-            writable=(root, *writable),
-            confinements=frozenset(enforced - {Confinement.WORK}),
-            deletes=deletes,
-            hidden=tuple(hidden),
-            offline=offline,
-            shadow=shadow,
-            uses_labels=any(each.uses_labels for each in (*compiled_floor, *compiled)),
-            read_guards=tuple(each for each in (*compiled_floor, *compiled) if each.guards_reads),
+            uses_labels=any(each.uses_labels for each in (*self.floor, *compiled)),
+            read_guards=tuple(each for each in (*self.floor, *compiled) if each.guards_reads),
+            tool_policies={},
+            index={},
         )
 
     @property

@@ -110,6 +110,14 @@ def find_obstacle(action: Action, state: PolicyState) -> str:
     return f"it may read what the rule {guard!r} guards"
 
 
+def installs(action: Action) -> bool:
+    """Whether the call is for what it installs, which git mostly ignores."""
+    from toolreeve.policy.shell.analysis import analysis_of
+
+    found = analysis_of(action)
+    return found is not None and found.confinable.installs
+
+
 def _declared_need(action: Action, state: PolicyState) -> str:
     """What a tool says it needs that no confinement gives; commands are analysed instead."""
     for effect in action.effects:
