@@ -135,10 +135,14 @@ class HeldAgent:
     async def _set_asking_mode(self) -> None:
         """Raises ToolError if the agent has no such mode, or does not change to it."""
         wanted = self.spec.mode
-        modes = self._opened.get("modes") or {}
-        if not wanted or modes.get("currentModeId") == wanted:
+        match self._opened.get("modes"):
+            case {"availableModes": list(available), **modes}:
+                current = modes.get("currentModeId")
+            case _:
+                available, current = [], None
+        if not wanted or current == wanted:
             return
-        offered = [each.get("id") for each in modes.get("availableModes", ()) if isinstance(each, dict)]
+        offered = [each.get("id") for each in available if isinstance(each, dict)]
         if wanted in offered:
             await self._connection.request("session/set_mode", {"sessionId": self.session_id, "modeId": wanted})
             return

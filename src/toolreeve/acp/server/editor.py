@@ -163,11 +163,11 @@ def _initialize_result() -> dict[str, Any]:
 def _servers(given: Any, configuration: Configuration) -> Configuration:
     """With the editor's MCP servers after the configured ones. Their values are taken as they are: a project's settings
     may reach the editor, and must not read our secrets and environment. Raises ConfigErrors."""
-    if not isinstance(given, list):
-        raise RpcError(INVALID_PARAMS, "mcpServers must be a list")
+    if not isinstance(given, list) or not all(isinstance(each, dict) and each.get("name") for each in given):
+        raise RpcError(INVALID_PARAMS, "mcpServers must be a list of servers with names")
     if not given:
         return configuration
-    tables = {str(each.get("name")): _server(each) for each in given if isinstance(each, dict)}
+    tables = {str(each["name"]): _server(each) for each in given}
     known = replace(configuration.known, literal=True)
     found = servers_from_code(tables, known, base=Path(configuration.settings.workspace.dir))
     if found.problems:
