@@ -1,16 +1,19 @@
 """Every frame that we send to an agent is valid by the published schema of ACP."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from tests.acp.holding import Person, asks, holding, received, requests
+from tests.acp.holding import Person, asks, holding, received, requests, settings_for, write_script
 from tests.conformance.suite import fetch_peers
 from tests.peers.programs import PEERS
+from toolreeve.acp.client.agents import find_agent
+from toolreeve.acp.client.held_agent import hold_agent
+from toolreeve.runtime.toolreeve import Toolreeve
 
 
 class Schema:
@@ -45,7 +48,12 @@ async def test_every_frame_to_an_agent_is_valid(tmp_path: Path, schema: Schema) 
         requests("fs/write_text_file", path=str(work / "a"), content="x"),
         requests("fs/read_text_file", path=str(work / "a")),
         requests("fs/read_text_file", path=str(work / "none")),
-        requests("terminal/create", command="true"),
+        requests("terminal/create", command="echo x"),
+        requests("terminal/output", terminalId="$terminal"),
+        requests("terminal/wait_for_exit", terminalId="$terminal"),
+        requests("terminal/output", terminalId="$terminal"),
+        requests("terminal/kill", terminalId="$terminal"),
+        requests("terminal/release", terminalId="$terminal"),
         requests("terminal/kill", terminalId="none"),
         asks({"title": "t", "rawInput": {"command": "touch y"}}),
         asks({"title": "t", "rawInput": {"command": "touch y"}}, []),
@@ -57,24 +65,34 @@ async def test_every_frame_to_an_agent_is_valid(tmp_path: Path, schema: Schema) 
         agent.cancel()
         await agent.prompt("again")
 
-    methods = [step["request"]["method"] for step in steps]
-    frames = received(tmp_path)
-    for frame in frames:
+    check_frames(tmp_path, schema, [step["request"]["method"] for step in steps])
+    sent = {frame.get("method") for frame in received(tmp_path)}
+    assert {"initialize", "session/new", "session/set_mode", "session/prompt", "session/cancel"} <= sent
+
+
+def check_frames(place: Path, schema: Schema, methods: Sequence[str]) -> None:
+    """`methods` are those of the agent's own requests, in their order."""
+    for frame in received(place):
         if "method" in frame:
             schema.check(frame["method"], frame["params"])
         elif "result" in frame:
             schema.check(methods[int(frame["id"][1:])], frame["result"], answer=True)
         else:
             assert set(frame["error"]) <= {"code", "message", "data"}
-    sent = {frame.get("method") for frame in frames}
-    assert {"initialize", "session/new", "session/set_mode", "session/prompt", "session/cancel"} <= sent
 
 
-async def test_the_frames_of_terminals_are_valid(tmp_path: Path, schema: Schema) -> None:
-    async with holding(tmp_path, requests("terminal/create", command="echo x"), person=Person(says=True)) as agent:
-        await agent.prompt("go")
-        number = next(iter(agent._terminals._terminals))
-        params = {"terminalId": number}
-        schema.check("terminal/wait_for_exit", await agent._terminals.wait_for_exit(params), answer=True)
-        schema.check("terminal/output", await agent._terminals.output(params), answer=True)
-        schema.check("terminal/release", await agent._terminals.release(params), answer=True)
+async def test_the_frames_that_load_a_session_and_choose_its_options_are_valid(tmp_path: Path, schema: Schema) -> None:
+    values = [{"value": "auto", "name": "Auto"}, {"value": "ask", "name": "Ask"}]
+    option = {"id": "approvals", "category": "mode", "type": "select", "currentValue": "auto", "options": values}
+    async with holding(tmp_path, script={"options": [option]}, mode="ask"):
+        pass
+    write_script(tmp_path, {"steps": [], "loads": True})
+    async with (
+        Toolreeve(settings=settings_for(tmp_path)) as reeve,
+        hold_agent(reeve, find_agent(reeve.configuration, "test"), earlier="s1"),
+    ):
+        pass
+
+    check_frames(tmp_path, schema, [])
+    sent = {frame.get("method") for frame in received(tmp_path)}
+    assert {"session/load", "session/set_config_option"} <= sent
