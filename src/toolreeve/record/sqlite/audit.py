@@ -1,4 +1,4 @@
-"""The record in SQLite, filtered and paged by index (`record.audit.AuditTable`).
+"""The record in SQLite: its conditions, and the times of its blocks.
 
 A filter's columns are computed from the body by SQLite itself, so they cannot disagree with what is hashed. Of several
 filters, the one with the fewest records leads, and the others are looked up in their own index; what most records hold
@@ -7,63 +7,41 @@ ends: blocks of records without a matching time are skipped.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from functools import partial
 from typing import Any
 
 from toolreeve.core.errors import ErrorCode, ToolError
-from toolreeve.record.audit import BLOCK_BITS, AuditRecord, Filter, Range, ranges_of, read_body
-from toolreeve.record.sql.connection import SqlConnection, TableEngine, placeholders
+from toolreeve.record.audit import BLOCK_BITS, Filter, Range
+from toolreeve.record.sql.audit import SqlAudit
+from toolreeve.record.sql.connection import SqlConnection, placeholders
 from toolreeve.record.sqlite.schema import FREQUENT, INDEX_BOUNDS, INDEXED
 
-CHUNK = 1_000
 COUNTED = 10_000
 """Beyond so many records it hardly matters which filter leads."""
 
 
-class SqliteAudit:
-    def __init__(self, engine: TableEngine) -> None:
-        self._engine = engine
+class SqliteAudit(SqlAudit):
+    columns = "seq, CAST(kind AS BLOB), CAST(call_id AS BLOB), CAST(body AS BLOB)"
 
-    async def page(self, wanted: Filter, *, before: int | None, limit: int) -> Sequence[AuditRecord]:
-        return await self._engine.read(partial(_page, wanted=wanted, before=before, limit=limit))
+    def _ranges(self, database: SqlConnection, wanted: Filter, whole: Range) -> list[Range]:
+        if wanted != Filter():
+            _refuse_earlier(database)
+        return super()._ranges(database, wanted, whole)
 
-    async def chunk(self, wanted: Filter, *, after: int) -> Sequence[AuditRecord]:
-        return await self._engine.read(partial(_chunk, wanted=wanted, after=after))
+    def _blocks(self, database: SqlConnection, wanted: Filter, whole: Range) -> Iterable[int]:
+        values = {"low": whole[0], "high": whole[1], "since": wanted.since, "until": wanted.until}
+        return (block for (block,) in database.execute(_BLOCKS, values))
 
-    async def count_calls(self) -> int:
-        return await self._engine.read(_count_calls)
+    def _conditions(self, database: SqlConnection, values: Mapping[str, Any]) -> str:
+        return _conditions(database, values)
 
-    async def hashes(self, seqs: Sequence[int]) -> Mapping[int, str]:
-        return await self._engine.read(partial(_hashes, seqs=seqs))
+    def _hashes(self, database: SqlConnection, *, seqs: Sequence[int]) -> Mapping[int, str]:
+        query = f"SELECT seq, hash FROM audit WHERE seq IN ({placeholders(len(seqs))})"  # noqa: S608
+        return {seq: bytes(digest).hex() for seq, digest in database.execute(query, seqs)}
 
-    async def last(self) -> int:
-        return await self._engine.read(_last)
-
-    async def of_call(self, call_id: str) -> Sequence[AuditRecord]:
-        return await self._engine.read(partial(_of_call, call_id=call_id))
-
-
-def _page(database: SqlConnection, *, wanted: Filter, before: int | None, limit: int) -> Sequence[AuditRecord]:
-    high = _last(database) if before is None else before - 1
-    ranges = reversed(_ranges(database, wanted, (0, high)))
-    return _select(database, wanted, ranges, order="DESC", limit=limit)
-
-
-def _chunk(database: SqlConnection, *, wanted: Filter, after: int) -> Sequence[AuditRecord]:
-    ranges = _ranges(database, wanted, (after + 1, _last(database)))
-    return _select(database, wanted, ranges, order="ASC", limit=CHUNK)
-
-
-def _of_call(database: SqlConnection, *, call_id: str) -> Sequence[AuditRecord]:
-    found = _records(database, "WHERE call_id = :call_id ORDER BY seq", {"call_id": call_id})
-    if found or len(call_id) < 6:
-        return found
-    bounds = {"low": call_id, "high": call_id + "\U0010ffff"}
-    matches = database.execute(
-        "SELECT DISTINCT call_id FROM audit WHERE call_id >= :low AND call_id < :high LIMIT 2", bounds
-    ).fetchall()
-    return _of_call(database, call_id=matches[0][0]) if len(matches) == 1 else ()
+    def _count_calls(self, database: SqlConnection) -> int:
+        """All records but the others, which are indexed: counting calls themselves would read every body."""
+        others = "SELECT count(*) FROM audit WHERE kind <> 'call'"
+        return int(database.execute(f"SELECT (SELECT count(*) FROM audit) - ({others})").fetchone()[0])  # noqa: S608
 
 
 def _refuse_earlier(database: SqlConnection) -> None:
@@ -73,43 +51,6 @@ def _refuse_earlier(database: SqlConnection) -> None:
             "the record was written by an earlier release and cannot be filtered yet",
             suggestions=("run `toolreeve approvals`, which upgrades it, then try again",),
         )
-
-
-def _last(database: SqlConnection) -> int:
-    return int(database.execute("SELECT coalesce(max(seq), 0) FROM audit").fetchone()[0])
-
-
-def _hashes(database: SqlConnection, *, seqs: Sequence[int]) -> dict[int, str]:
-    query = f"SELECT seq, hash FROM audit WHERE seq IN ({placeholders(len(seqs))})"  # noqa: S608
-    return {seq: bytes(digest).hex() for seq, digest in database.execute(query, seqs)}
-
-
-def _count_calls(database: SqlConnection) -> int:
-    """All records but the others, which are indexed: counting calls themselves would read every body."""
-    others = "SELECT count(*) FROM audit WHERE kind <> 'call'"
-    return int(database.execute(f"SELECT (SELECT count(*) FROM audit) - ({others})").fetchone()[0])  # noqa: S608
-
-
-def _ranges(database: SqlConnection, wanted: Filter, whole: Range) -> list[Range]:
-    """The ranges of records within `whole` where some have a time that is wanted, in order."""
-    if wanted != Filter():
-        _refuse_earlier(database)
-    if wanted.since is None and wanted.until is None:
-        return [whole]
-    values = {"low": whole[0], "high": whole[1], "since": wanted.since, "until": wanted.until}
-    return ranges_of((block for (block,) in database.execute(_BLOCKS, values)), whole)
-
-
-def _select(
-    database: SqlConnection, wanted: Filter, ranges: Iterable[Range], *, order: str, limit: int
-) -> Sequence[AuditRecord]:
-    values: dict[str, Any] = {field.name: getattr(wanted, field.name) for field in fields(wanted)}
-    query = f"WHERE seq BETWEEN :low AND :high{_conditions(database, values)} ORDER BY seq {order} LIMIT :limit"
-    found: list[AuditRecord] = []
-    for low, high in ranges:
-        if len(found) < limit:
-            found += _records(database, query, values | {"low": low, "high": high, "limit": limit - len(found)})
-    return found
 
 
 def _conditions(database: SqlConnection, values: Mapping[str, Any]) -> str:
@@ -133,17 +74,6 @@ def _indexed(name: str) -> str:
 def _count(database: SqlConnection, name: str, value: Any) -> int:
     query = f"SELECT count(*) FROM (SELECT 1 FROM audit WHERE {_indexed(name)} LIMIT {COUNTED})"  # noqa: S608 - a known name
     return int(database.execute(query, {name: value}).fetchone()[0])
-
-
-def _records(database: SqlConnection, query: str, values: Mapping[str, Any]) -> list[AuditRecord]:
-    columns = "seq, CAST(kind AS BLOB), CAST(call_id AS BLOB), CAST(body AS BLOB)"
-    rows = database.execute(f"SELECT {columns} FROM audit {query}", values)  # noqa: S608
-    return [
-        AuditRecord(
-            seq=seq, kind=kind.decode(errors="replace"), call_id=call_id.decode(errors="replace"), body=read_body(body)
-        )
-        for seq, kind, call_id, body in rows
-    ]
 
 
 _TIMES = {"since": " AND ts >= :since", "until": " AND ts < :until"}
