@@ -15,6 +15,7 @@ from toolreeve.record.sqlite.engine import SqliteEngine
 if TYPE_CHECKING:
     from toolreeve.record.audit import AuditTable
     from toolreeve.record.blobs import Blobs
+    from toolreeve.record.postgres.shared_state import PostgresSharedState
     from toolreeve.record.sql.agent_runs import SqlAgentRuns
     from toolreeve.record.sql.budget import SqlBudget
     from toolreeve.record.sql.changes import SqlChanges
@@ -39,6 +40,11 @@ class RecordStore(Engine):
     @abstractmethod
     def contents(self, now: Callable[[], float]) -> "ContentStore":
         """The former contents of changed files; `now` is wall-clock time."""
+
+    @property
+    def shared_state(self) -> "PostgresSharedState | None":
+        """What several gateways change; None where one machine has the database to itself."""
+        return None
 
     @property
     def budget(self) -> "SqlBudget":

@@ -22,7 +22,7 @@ from toolreeve.core.errors import ToolreeveError
 from toolreeve.core.secrets.redactor import Redactor
 from toolreeve.execution.admission import Admission
 from toolreeve.execution.executor import Executor, LocalExecutor
-from toolreeve.execution.limiters import Limiters, LocalBreakers, LocalCaches, LocalConcurrency
+from toolreeve.execution.limiters import Breakers, Limiters, LocalBreakers, LocalCaches, LocalConcurrency
 from toolreeve.execution.outputs import OutputStore
 from toolreeve.execution.progress import report_to
 from toolreeve.guard.network.client import GuardedHttp
@@ -181,7 +181,7 @@ class Assembly:
         self.limiters = Limiters(
             concurrency=LocalConcurrency(settings.limits.concurrency),
             caches=LocalCaches(time.monotonic),
-            breakers=LocalBreakers(time.monotonic),
+            breakers=self._new_breakers(),
             rates=self.budget,
             budgets=self.budget,
         )
@@ -194,6 +194,14 @@ class Assembly:
         )
         self.remote = self._new_remote(configuration, local)
         self.executor: Executor = self.remote or local
+
+    def _new_breakers(self) -> Breakers:
+        """Gateways that share a database share the breakers of tools."""
+        if (state := self.store.shared_state) is None:
+            return LocalBreakers(time.monotonic)
+        from toolreeve.execution.workers.limiters import SharedBreakers
+
+        return SharedBreakers(state, time.time)
 
     def _new_pipeline(self, registry: ToolRegistry) -> Pipeline:
         return Pipeline(

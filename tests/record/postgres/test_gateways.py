@@ -6,7 +6,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -22,6 +22,7 @@ from toolreeve.approval.decision import Decided
 from toolreeve.config import Approval as ApprovalSettings
 from toolreeve.config import State
 from toolreeve.core.call import Principal
+from toolreeve.core.limits import CircuitBreaker
 from toolreeve.record.audit import Filter
 
 ROOT = Path(__file__).parents[3]
@@ -68,6 +69,21 @@ async def test_a_gateway_with_another_policy_or_other_settings_shows(world: Worl
 
     assert shown[0]["policy"] == shown[1]["policy"] != shown[2]["policy"]
     assert len({each["config"] for each in shown}) == 1
+
+
+async def test_a_breaker_that_opens_at_one_gateway_is_open_at_the_other(world: World, postgres: PostgresServer) -> None:
+    url = postgres.new_database()
+
+    @tool(danger=DangerLevel.SAFE, circuit_breaker=CircuitBreaker(failure_threshold=2, recovery_timeout=60))
+    def broken() -> str:
+        """Fail."""
+        raise RuntimeError("broken")
+
+    async with gateway(world, url, "a", tools=[broken]) as one, gateway(world, url, "b", tools=[broken]) as other:
+        results = [await each.call("broken") for each in (one, other, one, other)]
+
+    codes = [result.error.code for result in results if result.error is not None]
+    assert codes == [ErrorCode.TOOL_EXEC] * 2 + [ErrorCode.CIRCUIT_OPEN] * 2
 
 
 async def test_what_one_gateway_changed_another_undoes(world: World, postgres: PostgresServer) -> None:
@@ -161,7 +177,8 @@ async def test_kills_of_gateways_and_crashes_of_the_database_lose_and_double_not
                 await asyncio.to_thread(chaotic_server.stop, "immediate")
                 await asyncio.to_thread(chaotic_server.start)
                 await asyncio.sleep(dice.uniform(0.05, 0.3))
-            one.kill()
+            with suppress(ProcessLookupError):  # it found no database when it started
+                one.kill()
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE toolreeve.processes SET lease = now() - interval '1 s'")
 

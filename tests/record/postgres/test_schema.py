@@ -32,7 +32,7 @@ async def test_processes_that_start_at_once_make_one_schema(tmp_path: Path, post
     for store in stores:
         await store.close()
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT version FROM toolreeve.migrations").fetchall() == [(1,), (2,)]
+        assert connection.execute("SELECT version FROM toolreeve.migrations").fetchall() == [(1,), (2,), (3,)]
 
 
 async def test_an_older_schema_is_upgraded_with_what_it_holds(

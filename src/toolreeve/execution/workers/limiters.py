@@ -12,7 +12,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from toolreeve.core.action import Action
 from toolreeve.core.errors import ErrorCode, ToolError
@@ -34,6 +34,14 @@ T = TypeVar("T")
 Connect = Callable[[], Awaitable[NatsLink]]
 Change = Callable[[Any], tuple[Any, T]]
 """From the old state, None at first, to the new one and an answer. Called again after a conflict."""
+
+
+class ChangingState(Protocol):
+    """JSON values by key, changed by one gateway at a time: in NATS, or in the database."""
+
+    async def change(self, key: str, change: Change[T]) -> T:
+        """Raises ToolError if what keeps them is away."""
+        ...
 
 
 class SharedState:
@@ -200,7 +208,7 @@ class SharedBreakers:
     """A closed breaker costs a read for a call, and a write only when something changes. A probe whose gateway died is
     forgotten after the recovery timeout."""
 
-    def __init__(self, state: SharedState, now: Callable[[], float]) -> None:
+    def __init__(self, state: ChangingState, now: Callable[[], float]) -> None:
         self._state = state
         self._now = now
         self._seen: dict[str, BreakerState] = {}
@@ -219,7 +227,7 @@ class SharedBreakers:
         try:
             await self._change(ticket.tool, ticket.settings, leave)
         except ToolError as unavailable:  # the call has ended: it keeps its result
-            if unavailable.code is not ErrorCode.WORKER_UNAVAILABLE:
+            if unavailable.code not in (ErrorCode.WORKER_UNAVAILABLE, ErrorCode.AUDIT_ERROR):
                 raise
 
     async def _change(self, tool: str, settings: CircuitBreaker, act: Callable[[Breaker, float], T]) -> T:

@@ -37,12 +37,12 @@ async def read_fleet(link: NatsLink, pools: Sequence[str]) -> WorkerList:
 
 
 async def explain_wait(link: NatsLink, pool: str) -> str:
-    """Why no worker takes a call of this pool. Raises ToolError(WORKER_UNAVAILABLE)."""
+    """Why no worker takes a call of this pool; empty if one should. Raises ToolError(WORKER_UNAVAILABLE)."""
     ready = [each for each in await _list_workers(link) if each["pool"] == pool and each["state"] == "ready"]
     if not ready:
         return f"pool {pool!r} has no worker: start one with `toolreeve worker --pool {pool}`"
     running, capacity = sum(each["running"] for each in ready), sum(each["capacity"] for each in ready)
-    return f"the workers of pool {pool!r} are busy: {running} of {capacity} calls run"
+    return f"the workers of pool {pool!r} are busy: {running} of {capacity} calls run" if running >= capacity else ""
 
 
 async def _list_workers(link: NatsLink) -> list[WorkerRow]:

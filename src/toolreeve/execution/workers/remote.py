@@ -256,12 +256,15 @@ class RemoteExecutor:
         async with self._looking:
             if now - self._seen_waits.get(pool, (-NOTICE_SECONDS, ""))[0] >= NOTICE_SECONDS:
                 with contextlib.suppress(ToolError):  # the call itself finds that NATS is away
-                    self._seen_waits[pool] = (now, await explain_wait(self.link, pool))
-                    logger.warning("a call waits: %s", self._seen_waits[pool][1])
+                    why = await explain_wait(self.link, pool)
+                    if why and why != self._seen_waits.get(pool, (0.0, ""))[1]:
+                        logger.warning("a call waits: %s", why)
+                    self._seen_waits[pool] = (now, why)
         _, why = self._seen_waits.get(pool, (0.0, ""))
         if why != execution.waits and not execution.holder and not execution.result.done():
             execution.waits = why
-            execution.progress(why)
+            if why:
+                execution.progress(why)
 
     def _unavailable(self, execution: _Execution, why: str) -> ToolError:
         message = f"pool {execution.pool.name!r}: {why}; nothing ran. `toolreeve workers` lists the workers"

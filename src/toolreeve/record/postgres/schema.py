@@ -188,7 +188,8 @@ _CONTENTS = """
     );
     ALTER TABLE contents ALTER COLUMN body SET STORAGE EXTERNAL;
 """
-MIGRATIONS: tuple[str, ...] = (_CHAIN + _FUNCTIONS + _TABLES, _CONTENTS)
+_SHARED = "CREATE TABLE shared_state (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITH (fillfactor = 50);"
+MIGRATIONS: tuple[str, ...] = (_CHAIN + _FUNCTIONS + _TABLES, _CONTENTS, _SHARED)
 
 
 def quote_user(statement: str) -> str:
