@@ -3,10 +3,18 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolreeve.record.webhooks import LONGEST_RETRY_AFTER, RetryConfig, Webhook, retry_delay, sign, zone_of
+from toolreeve.record.webhooks import (
+    LONGEST_RETRY_AFTER,
+    RetryConfig,
+    Webhook,
+    read_retry_after,
+    retry_delay,
+    sign,
+    zone_of,
+)
 
 HOOK = Webhook(id="h", url="https://a.example", secret="s" * 16)
 
@@ -58,17 +66,20 @@ def test_an_unknown_time_zone_is_named() -> None:
         zone_of("Mars/Olympus")
 
 
-@given(attempts=st.integers(1, 10_000), draw=st.floats(0, 0.999), after=st.one_of(st.none(), st.text(max_size=20)))
-def test_a_delay_is_bounded_and_ends_with_the_last_attempt(attempts: int, draw: float, after: str | None) -> None:
+@given(attempts=st.integers(1, 10_000), draw=st.floats(0, 0.999), after=st.text(max_size=20))
+@example(attempts=1, draw=0.0, after="²")
+def test_a_delay_is_bounded_and_ends_with_the_last_attempt(attempts: int, draw: float, after: str) -> None:
     retry = RetryConfig()
-    delay = retry_delay(retry, attempts, draw=draw, retry_after=after if after is None or after.isascii() else None)
+    delay = retry_delay(retry, attempts, draw=draw, retry_after=read_retry_after(after, 0.0))
 
     assert (delay is None) == (attempts >= retry.max_attempts)
     assert delay is None or 0 < delay <= max(retry.max_delay, LONGEST_RETRY_AFTER)
 
 
 def test_retry_after_is_heeded_and_the_signature_covers_time_id_and_body() -> None:
-    assert retry_delay(RetryConfig(), 1, draw=0.0, retry_after="120") == 120
+    assert retry_delay(RetryConfig(), 1, draw=0.0, retry_after=read_retry_after("120", 0.0)) == 120
+    assert read_retry_after("Thu, 01 Jan 1970 00:02:00 GMT", 30.0) == 90
+    assert [read_retry_after(each, 1e9) for each in ("Thu, 01 Jan 1970 00:02:00 GMT", "soon", "", "-5")] == [0, 0, 0, 0]
     assert (
         len(
             {sign("s", "1", "a", b"x"), sign("s", "2", "a", b"x"), sign("s", "1", "b", b"x"), sign("t", "1", "a", b"x")}

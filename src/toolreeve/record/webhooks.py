@@ -9,6 +9,7 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -89,16 +90,24 @@ def sign(secret: str, timestamp: str, number: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def retry_delay(retry: RetryConfig, attempts: int, *, draw: float, retry_after: str | None = None) -> float | None:
+def retry_delay(retry: RetryConfig, attempts: int, *, draw: float, retry_after: float = 0.0) -> float | None:
     """Seconds until the next attempt, after so many; None if that was the last. `draw` is from [0, 1)."""
     if attempts >= retry.max_attempts:
         return None
     delay = min(retry.initial_delay * retry.multiplier ** min(attempts - 1, 64), retry.max_delay)
     if retry.jitter:
         delay *= 0.5 + draw / 2
-    if retry_after is not None and retry_after.isdigit():
-        delay = max(delay, min(float(retry_after), LONGEST_RETRY_AFTER))
-    return delay
+    return max(delay, min(retry_after, LONGEST_RETRY_AFTER))
+
+
+def read_retry_after(value: str, now: float) -> float:
+    """The seconds that a Retry-After header asks for, as a number or a date; 0 for anything else."""
+    if value.isascii() and value.isdigit():
+        return float(value[:10])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 class NewDelivery(NamedTuple):

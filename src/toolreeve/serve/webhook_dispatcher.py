@@ -18,7 +18,16 @@ from toolreeve.core.errors import ToolError
 from toolreeve.core.events import Event
 from toolreeve.record.events import event_of
 from toolreeve.record.pending_table import PENDING
-from toolreeve.record.webhooks import Delivery, NewDelivery, Webhook, WebhookTable, priority_of, retry_delay, sign
+from toolreeve.record.webhooks import (
+    Delivery,
+    NewDelivery,
+    Webhook,
+    WebhookTable,
+    priority_of,
+    read_retry_after,
+    retry_delay,
+    sign,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -161,17 +170,17 @@ class WebhookDispatcher:
 
     async def _send(
         self, client: "httpx2.AsyncClient", hook: Webhook, delivery: Delivery
-    ) -> tuple[int | None, str, str | None]:
-        """Status, problem and Retry-After. No redirect is followed: a 3xx is a failure."""
+    ) -> tuple[int | None, str, float]:
+        """Status, problem and the seconds of Retry-After. No redirect is followed: a 3xx is a failure."""
         import httpx2
 
         headers = new_headers(hook, delivery, time.time())
         try:
             async with client.stream("POST", hook.url, content=delivery.body, headers=headers) as answer:
                 problem = "" if answer.is_success else f"HTTP {answer.status_code}"
-                return answer.status_code, problem, answer.headers.get("retry-after")
+                return answer.status_code, problem, read_retry_after(answer.headers.get("retry-after", ""), time.time())
         except (httpx2.HTTPError, ToolError, OSError) as failure:
-            return None, f"{type(failure).__name__}: {failure}"[:500], None
+            return None, f"{type(failure).__name__}: {failure}"[:500], 0.0
 
 
 def new_headers(hook: Webhook, delivery: Delivery, now: float) -> dict[str, str]:
