@@ -167,10 +167,17 @@ class EventFeed:
                 yield EventPage(found)
 
     async def _follow_bus(self) -> None:
-        async with self._bus.subscribe() as events:
-            async for event in events:
-                if self._is_transient(event):
-                    self._add(event)
+        """Only while somebody listens: without subscribers, calls make no events."""
+        while True:
+            await self._wanted.wait()
+            async with self._bus.subscribe() as events:
+                async for event in events:
+                    if self._is_transient(event):
+                        self._add(event)
+                    if not self._listeners:
+                        break
+            if events.ended and self._listeners:
+                return  # the bus has closed
 
     def _is_transient(self, event: Event) -> bool:
         """Whether the record will not tell of it."""
