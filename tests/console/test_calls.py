@@ -4,11 +4,11 @@ import asyncio
 import re
 from collections.abc import Callable
 
+from bench.fill import fill
 from playwright.sync_api import Page, expect
 
 from tests.console.console_server import ConsoleServer, background
-from toolreeve import Toolreeve
-from toolreeve.config import Settings, State, Workspace
+from toolreeve.config.xdg import DATABASE
 
 OpenPage = Callable[..., Page]
 MANY = 10_000
@@ -30,15 +30,9 @@ SCROLL = """async () => {
 
 def seed(server: ConsoleServer) -> None:
     """Many calls of earlier days, in the record of this server."""
-    background(lambda: asyncio.run(_make_calls(server))).result(timeout=120)
-
-
-async def _make_calls(server: ConsoleServer) -> None:
     state = server.home / ".local/state/toolreeve"
-    settings = Settings(workspace=Workspace(dir=str(server.workspace)), state=State(dir=str(state)))
-    async with Toolreeve(settings=settings, mcp_servers={}) as reeve:
-        for start in range(0, MANY, 500):
-            await asyncio.gather(*(reeve.call("calculate", {"expression": str(n)}) for n in range(start, start + 500)))
+    state.mkdir(mode=0o700, parents=True)
+    background(lambda: asyncio.run(fill(state / DATABASE, MANY))).result(timeout=120)
 
 
 def test_ten_thousand_calls_scroll_with_a_screenful_in_the_page(open_page: OpenPage) -> None:
@@ -74,10 +68,10 @@ def test_filters_are_in_the_url_and_survive_a_reload(server: ConsoleServer, open
     expect(page).to_have_url(re.compile(r"\?outcome=failed$"))
     page.reload()
     expect(page.get_by_role("link").filter(has_text="gone.txt").first).to_be_visible()
-    expect(page.get_by_role("link").filter(has_text="calculate")).to_have_count(0)
+    expect(page.get_by_role("link").filter(has_text="read_file").filter(has_text="pipeline.py")).to_have_count(0)
     page.get_by_role("button", name="Clear", exact=True).click()
 
-    expect(page.get_by_role("link").filter(has_text="calculate").first).to_be_visible()
+    expect(page.get_by_role("link").filter(has_text="pipeline.py").first).to_be_visible()
 
 
 def test_a_call_shows_its_road_and_copies_and_can_be_undone(server: ConsoleServer, open_page: OpenPage) -> None:
