@@ -119,7 +119,7 @@ BAD = {
     "unknown key": ({"data": {"toolCalls": [{"toolId": "calculate", "parametres": {}}]}}, -32602, "parametres"),
     "no object": ({"data": [1]}, -32602, "no tool call"),
     "quotes": ({"text": "/calculate expression='1"}, -32602, "cannot be read"),
-    "a file alone": ({"raw": "aGk=", "mediaType": "text/plain"}, -32602, "no tool call"),
+    "a file alone": ({"raw": "aGk=", "mediaType": "text/plain"}, -32005, "no tool call"),
     "long text": ({"text": "/" + "x" * 10_001}, -32602, "10,000"),
 }
 
