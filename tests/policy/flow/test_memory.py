@@ -22,3 +22,12 @@ def test_results_of_strangers_are_counted_until_they_are_forgotten() -> None:
 
     assert (counted, memory.foreign_count, len(memory.results)) == (1, 0, MOST_RESULTS)
     assert memory.has_read_untrusted
+
+
+def test_a_repeated_call_adds_nothing_to_what_stands_for_the_words_of_the_user() -> None:
+    memory = SessionMemory()
+    source = ToolSource(Labels(Integrity.TRUSTED, Confidentiality.PUBLIC))
+    for path in ("notes.md", "a.py", "notes.md", "a.py"):
+        memory.keep(KeptResult("1", "read_file", {"path": path}, "text", source, own=False, at=0.0))
+
+    assert memory.exact == "\nnotes.md\na.py"

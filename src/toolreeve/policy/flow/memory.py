@@ -197,7 +197,7 @@ class SessionMemory:
 
     def _take_as_said(self, result: KeptResult) -> None:
         asked = "\n".join(str(value) for value in _scalars(result.args))[:10_000]
-        if asked:
+        if asked and f"\n{asked}\n" not in f"{self.exact}\n":  # a repeated call says nothing new
             self.exact = f"{self.exact}\n{asked}"[-65_536:]
             self.request_exact = self.exact
             self.said = self.request = fold(self.exact).replace("www.", "")
