@@ -38,7 +38,7 @@ def frames(agent: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (RECORDED / f"{agent}-allowed.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("agent", PROFILES.keys() - {"generic"})
+@pytest.mark.parametrize("agent", sorted(PROFILES.keys() - {"generic"}))
 def test_every_question_of_an_agent_is_read_as_what_it_does(agent: str) -> None:
     turn = AgentTurn()
     asked: list[set[tuple[str, str]]] = []
@@ -53,7 +53,7 @@ def test_every_question_of_an_agent_is_read_as_what_it_does(agent: str) -> None:
     assert asked == [{each} for each in ASKED[agent]]
 
 
-@pytest.mark.parametrize("agent", PROFILES.keys() - {"generic"})
+@pytest.mark.parametrize("agent", sorted(PROFILES.keys() - {"generic"}))
 def test_every_question_can_be_answered_for_once_and_refused(agent: str) -> None:
     offered = [
         [read_option(each) for each in frame["params"]["options"]]
