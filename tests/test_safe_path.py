@@ -112,7 +112,7 @@ def test_what_adopt_writes_starts_us_even_if_another_command_has_our_name(
         assert (done.returncode, MARK in done.stdout + done.stderr) == (0, False), done.stderr
 
 
-BINARY = {".pyc", ".woff2", ".png", ".webp", ".ico"}
+BINARY = {".pyc", ".compiled", ".woff2", ".png", ".webp", ".ico"}
 
 
 def test_nothing_of_ours_starts_or_recommends_us_without_the_option() -> None:

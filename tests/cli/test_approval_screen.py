@@ -77,7 +77,7 @@ def test_enter_asks_in_the_dialogue_where_edits_are_judged_and_comes_back(shell:
     screen.types("\n")
     screen.shows("details: ")
     screen.types("e\n")
-    screen.shows("JSON: ")
+    screen.shows("(or set EDITOR): ")
     screen.types('{"path": "b.txt"}\n')
     screen.shows("[y/n]: ")
     screen.types("y\n")

@@ -27,6 +27,8 @@ LAZY = (
     *("ssl", "subprocess", "sysconfig", "traceback"),
 )
 MOST_ENTRIES = 5_000
+_UNKNOWN_VERSION = (3, 14)
+"""Of Python, whose private parts may differ: from there on nothing is kept."""
 _VERSION = (sys.version, _sre.MAGIC)
 
 
@@ -103,7 +105,8 @@ def prepare() -> CompiledCode:
     folder = dirname(toolreeve.__spec__.cached or os.devnull)
     code = CompiledCode(join(folder, f"hook.{sys.implementation.cache_tag}.compiled"))
     _delay()
-    code.install()
+    if sys.version_info < _UNKNOWN_VERSION:
+        code.install()
     return code
 
 

@@ -1,7 +1,6 @@
 """Agents that lie, flood, hang and crash: each is held all the same."""
 
 import asyncio
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from tests.acp.holding import (
     holding,
     received,
     requests,
-    until,
     write_script,
 )
 from toolreeve.core.errors import ToolError
@@ -91,17 +89,17 @@ async def test_commands_of_an_agent_run_in_our_sandbox(tmp_path: Path) -> None:
 async def test_the_output_of_a_command_is_shown_while_it_runs(tmp_path: Path) -> None:
     ask = requests("terminal/output", terminalId="$terminal")["request"]
     steps = [
-        requests("terminal/create", command="echo first; read line < gate; echo second", outputByteLimit=100),
+        requests(
+            "terminal/create",
+            command="echo first; until [ -e opened ]; do sleep 0.01; done; echo second",
+            outputByteLimit=100,
+        ),
         {"until": "first", "ask": ask},
         requests("fs/write_text_file", path="opened", content="x"),
         {"until": "exitStatus", "ask": ask},
     ]
     async with holding(tmp_path, *steps, person=Person(says=True)) as agent:
-        os.mkfifo(tmp_path / "work" / "gate")
-        prompt = asyncio.create_task(agent.prompt("go"))
-        await until((tmp_path / "work" / "opened").exists)
-        (tmp_path / "work" / "gate").write_text("open\n")
-        await prompt
+        await agent.prompt("go")
 
     shown = [each["result"] for each in found(tmp_path)["answers"] if "output" in each["result"]]
     assert {"output": "first\n", "truncated": False} in shown
